@@ -1,0 +1,1 @@
+"""The doors: one file a verb."""

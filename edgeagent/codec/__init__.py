@@ -1,0 +1,1 @@
+"""How models and providers write: raw text or bytes, read into calls and answers. Pure."""

@@ -1,0 +1,1 @@
+"""What may be written now: from shapes and admissible tools to the text of a grammar. Pure."""

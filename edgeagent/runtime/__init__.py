@@ -1,0 +1,1 @@
+"""Inbox, loop, session directory and wiring. Knows nothing of terminals or arguments."""

@@ -1,0 +1,1 @@
+"""Records as bytes, and the one file that holds them."""
