@@ -1,0 +1,210 @@
+"""What an author declares: an agent, its tools, and how its model writes calls. Values; nothing here runs."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from edgeagent.core.budget import Budget
+from edgeagent.core.values import ToolCall, canonical_json
+from edgeagent.errors import ConfigError, ShapeError
+from edgeagent.shape.types import Shape, shape_of_parameters
+
+ToolEffect = Literal["read", "write", "irreversible"]
+
+TOOLS_MAX = 256
+"""More tools than any small model can tell apart; a bound against a loop that makes tools."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A typed function that the model may ask for. Make one with `@tool(idempotent=...)`.
+
+    `effect` says what it does to the world; `trusted` that its output was not written by outsiders;
+    `sensitive` that its arguments and output must not be exported in clear; `confirm` that a person is asked
+    before every call; `timeout_s` how long it may take.
+    """
+
+    function: Callable[..., Any]
+    name: str
+    description: str
+    idempotent: bool
+    effect: ToolEffect = "write"
+    sensitive: bool = False
+    trusted: bool = False
+    confirm: bool = False
+    timeout_s: float = 30.0
+    examples: tuple[str, ...] = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function itself, as if it had not been declared a tool."""
+        return self.function(*args, **kwargs)
+
+    @cached_property
+    def parameters(self) -> Shape:
+        """The shape of the arguments. Raises ShapeError naming tool and field."""
+        return shape_of_parameters(self.function, where=self.name)
+
+    def described(self) -> dict[str, Any]:
+        """What the model, the digest and the checks see of this tool."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "parameters": self.parameters.schema,
+            "idempotent": self.idempotent,
+            "effect": self.effect,
+            "sensitive": self.sensitive,
+            "trusted": self.trusted,
+            "confirm": self.confirm,
+            "timeout_s": self.timeout_s,
+        }
+
+
+def tool(
+    *,
+    idempotent: bool,
+    name: str | None = None,
+    effect: ToolEffect = "write",
+    sensitive: bool = False,
+    trusted: bool = False,
+    confirm: bool = False,
+    timeout_s: float = 30.0,
+    examples: Iterable[str] = (),
+) -> Callable[[Callable[..., Any]], Tool]:
+    """Declare a typed function as a tool; its docstring is the description the model reads.
+
+    `idempotent` has no default: only the author knows whether running it twice does harm, and after a
+    power cut that decides whether it may be run again.
+    """
+
+    def declare(function: Callable[..., Any]) -> Tool:
+        return Tool(
+            function=function,
+            name=name or function.__name__,
+            description=inspect.cleandoc(function.__doc__ or ""),
+            idempotent=idempotent,
+            effect=effect,
+            sensitive=sensitive,
+            trusted=trusted,
+            confirm=confirm,
+            timeout_s=timeout_s,
+            examples=tuple(examples),
+        )
+
+    return declare
+
+
+class Calls(msgspec.Struct, frozen=True):
+    """What the model wrote was one or more calls."""
+
+    calls: tuple[ToolCall, ...]
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What the model wrote was an answer in words."""
+
+    text: str
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """What the model wrote was meant as a call and is none; `because` says what is wrong with it."""
+
+    because: str
+
+
+Reading = Calls | Answer | Unreadable
+
+
+class Dialect(Protocol):
+    """How a model family writes. Pure; chosen at the top and handed down by value."""
+
+    @property
+    def name(self) -> str:
+        """The name by which a trace remembers it."""
+
+    def read(self, text: str) -> Reading:
+        """Read what the model wrote, without judging names or arguments."""
+
+
+@dataclass(frozen=True)
+class Agent:
+    """Who acts: a system text, tools, rules and limits. Raises ConfigError or ShapeError when it is wrong.
+
+    `budget` limits each turn, `session_budget` the whole session. `dialect` is filled in by the wiring, which
+    knows the model.
+    """
+
+    name: str
+    system: str = ""
+    tools: tuple[Tool, ...] = ()
+    policies: tuple[Any, ...] = ()
+    budget: Budget = field(default_factory=Budget)
+    session_budget: Budget | None = None
+    dialect: Dialect | None = None
+
+    def __post_init__(self) -> None:
+        """Freeze the collections and check every declaration, so that nothing wrong is found later."""
+        object.__setattr__(self, "tools", tuple(self.tools))
+        object.__setattr__(self, "policies", tuple(self.policies))
+        _check_name("agent", self.name)
+        if len(self.tools) > TOOLS_MAX:
+            raise ConfigError(f"agent {self.name} has {len(self.tools)} tools; {TOOLS_MAX} is the most")
+        for each in self.tools:
+            _check_tool(each)
+        twice = [t.name for t in self.tools if [u.name for u in self.tools].count(t.name) > 1]
+        if twice:
+            raise ConfigError(f"agent {self.name} has two tools called {twice[0]}: rename one with @tool(name=...)")
+
+    @cached_property
+    def by_name(self) -> dict[str, Tool]:
+        """The tools by name."""
+        return {t.name: t for t in self.tools}
+
+    @cached_property
+    def tool_names(self) -> tuple[str, ...]:
+        """The tools' names, in the order of declaration."""
+        return tuple(t.name for t in self.tools)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over everything that decides what this agent may do; recorded when a session starts."""
+        described = {
+            "name": self.name,
+            "system": self.system,
+            "tools": [t.described() for t in self.tools],
+            "policies": [repr(p) for p in self.policies],
+            "budget": msgspec.to_builtins(self.budget),
+            "session_budget": msgspec.to_builtins(self.session_budget),
+        }
+        return hashlib.sha256(canonical_json(described).encode()).hexdigest()
+
+    @cached_property
+    def prompt_bytes(self) -> int:
+        """UTF-8 bytes that system text and tool texts take in every prompt."""
+        texts = (canonical_json([t.name, t.description, t.parameters.schema]) for t in self.tools)
+        return len(self.system.encode()) + sum(len(text.encode()) for text in texts)
+
+
+def _check_name(kind: str, name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise ConfigError(f"{kind} name {name!r}: use a letter, then up to 63 letters, digits, '_' or '-'")
+
+
+def _check_tool(each: object) -> None:
+    if not isinstance(each, Tool):
+        raise ConfigError(f"tools holds {each!r}, which is not a tool: put @tool(idempotent=...) above the function")
+    _check_name("tool", each.name)
+    if not each.description:
+        raise ShapeError(f"tool {each.name} has no docstring: the model needs one sentence on what it does")
+    if each.timeout_s <= 0:
+        raise ConfigError(f"tool {each.name}: timeout_s is {each.timeout_s}; it must be above 0")
+    _ = each.parameters  # Compiled now, so that a ShapeError comes when the agent is loaded.

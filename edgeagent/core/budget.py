@@ -1,0 +1,140 @@
+"""How much a turn and a session may use, and which limit is reached. The one place where limits are compared."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from edgeagent.core.values import Usage
+from edgeagent.errors import ConfigError
+
+Limit = Literal["steps", "tool calls", "prompt tokens", "completion tokens", "seconds", "refusals in a row"]
+
+CLOSING_TOKENS = 64
+"""Kept back from `completion_tokens` for the closing answer: two or three short sentences."""
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits of a turn (or of a session). None means no limit.
+
+    `steps` counts model calls, `tool_calls` admitted calls, `prompt_tokens` all prompt tokens of all model
+    calls, `completion_tokens` all written tokens, `seconds` wall time, `refusals` refused or unreadable
+    calls in a row, `repeats` how often the very same call (tool and arguments) may run in one turn. When a limit is reached the turn ends in a closing answer that names it.
+    """
+
+    steps: int | None = 8
+    tool_calls: int | None = 8
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = 1024
+    seconds: float | None = 120.0
+    refusals: int | None = 3
+    repeats: int | None = 1
+
+    def __post_init__(self) -> None:
+        """Refuse limits that could not be kept: at least one step and one refusal, nothing negative."""
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ConfigError(f"Budget({name}={value}): {name} must be at least {least}, or None for no limit")
+
+
+_LEAST = {"steps": 1, "tool_calls": 0, "prompt_tokens": 1, "completion_tokens": 1, "seconds": 0, "refusals": 1, "repeats": 1}
+
+
+class Spent(msgspec.Struct, frozen=True, array_like=True):
+    """What has been used so far; `started_ms` is when it began."""
+
+    started_ms: int = 0
+    steps: int = 0
+    tool_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    refusals: int = 0
+
+
+NO_BUDGET = Budget(steps=None, tool_calls=None, completion_tokens=None, seconds=None, refusals=None, repeats=None)
+
+
+def after_model_call(spent: Spent, usage: Usage) -> Spent:
+    """Add one model call."""
+    return msgspec.structs.replace(
+        spent,
+        steps=spent.steps + 1,
+        prompt_tokens=spent.prompt_tokens + usage.prompt,
+        completion_tokens=spent.completion_tokens + usage.completion,
+    )
+
+
+def after_admission(spent: Spent, calls: int) -> Spent:
+    """Add a batch of calls that may run, which also ends a row of refusals."""
+    return msgspec.structs.replace(spent, tool_calls=spent.tool_calls + calls, refusals=0)
+
+
+def after_refusal(spent: Spent) -> Spent:
+    """Add one refused or unreadable call."""
+    return msgspec.structs.replace(spent, refusals=spent.refusals + 1)
+
+
+def left_ms(budget: Budget, spent: Spent, now_ms: int) -> int | None:
+    """Wall time that is left, in ms, at least 0; None without a limit."""
+    if budget.seconds is None:
+        return None
+    return max(0, spent.started_ms + round(budget.seconds * 1000) - now_ms)
+
+
+def completion_left(budget: Budget, spent: Spent) -> int | None:
+    """Tokens that may still be written, at least 0; None without a limit."""
+    if budget.completion_tokens is None:
+        return None
+    return max(0, budget.completion_tokens - spent.completion_tokens)
+
+
+def limit_before_ask(budget: Budget, spent: Spent, now_ms: int) -> Limit | None:
+    """Name the limit that forbids one more ordinary model call, or None.
+
+    One step and `CLOSING_TOKENS` tokens are kept back for the closing answer, unless the budget is so
+    small that keeping them back would leave nothing.
+    """
+    if budget.refusals is not None and spent.refusals >= budget.refusals:
+        return "refusals in a row"
+    if budget.steps is not None and spent.steps >= max(1, budget.steps - 1):
+        return "steps"
+    if budget.prompt_tokens is not None and spent.prompt_tokens >= budget.prompt_tokens:
+        return "prompt tokens"
+    left = completion_left(budget, spent)
+    if left is not None and left <= _reserve(budget):
+        return "completion tokens"
+    if left_ms(budget, spent, now_ms) == 0:
+        return "seconds"
+    return None
+
+
+def limit_before_calls(budget: Budget, spent: Spent, calls: int, now_ms: int) -> Limit | None:
+    """Name the limit that forbids this whole batch of calls, or None."""
+    if budget.tool_calls is not None and spent.tool_calls + calls > budget.tool_calls:
+        return "tool calls"
+    if left_ms(budget, spent, now_ms) == 0:
+        return "seconds"
+    return None
+
+
+def may_close(budget: Budget, spent: Spent, now_ms: int) -> bool:
+    """Whether a closing answer by the model still fits into every limit."""
+    return (
+        (budget.steps is None or spent.steps < budget.steps)
+        and (budget.prompt_tokens is None or spent.prompt_tokens < budget.prompt_tokens)
+        and completion_left(budget, spent) != 0
+        and left_ms(budget, spent, now_ms) != 0
+    )
+
+
+def ordinary_tokens(budget: Budget, spent: Spent) -> int | None:
+    """Tokens that an ordinary model call may write: what is left less the reserve."""
+    left = completion_left(budget, spent)
+    return None if left is None else max(0, left - _reserve(budget))
+
+
+def _reserve(budget: Budget) -> int:
+    limit = budget.completion_tokens or 0
+    return min(CLOSING_TOKENS, limit // 4)

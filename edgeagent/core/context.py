@@ -1,0 +1,50 @@
+"""What of the conversation fits into the model's window.
+
+The system text and the running turn are never dropped. Oldest whole exchanges go first, and more of them
+than strictly needed: every drop changes the prompt's beginning, which the model must then read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from edgeagent.core.values import TOKEN_BYTES, Exchange, Message
+
+MESSAGE_TOKENS = 8
+"""Tokens of markup around a message in the templates we know (ChatML 5, Gemma 4, Llama 3 5), with a margin."""
+
+KEEP_AFTER_DROP = 0.6
+"""When something must go, keep at most this share of the room, so that the next turns fit without another drop."""
+
+DENSITY_MAX = 200
+"""Two tokens a byte: more than any tokenizer with byte fallback can make."""
+
+
+def tokens_of(message: Message, density: int) -> int:
+    """Estimate a message's tokens: exact for what the model wrote, else from its bytes. `density` is tokens per 100 bytes."""
+    if message.token_ids:
+        return len(message.token_ids) // TOKEN_BYTES + MESSAGE_TOKENS
+    return -(-len(message.text.encode()) * density // 100) + MESSAGE_TOKENS
+
+
+def tokens_of_all(messages: Iterable[Message], density: int) -> int:
+    """Estimate the tokens of several messages."""
+    return sum(tokens_of(m, density) for m in messages)
+
+
+def fit(past: tuple[Exchange, ...], room: int, density: int) -> tuple[Exchange, ...]:
+    """Return the newest exchanges of `past` that fit into `room` tokens, in order; all of them if they fit."""
+    sizes = [tokens_of_all(exchange.messages, density) for exchange in past]
+    if sum(sizes) <= room:
+        return past
+    kept, total = 0, 0
+    for size in reversed(sizes):
+        if total + size > room * KEEP_AFTER_DROP:
+            break
+        kept, total = kept + 1, total + size
+    return past[len(past) - kept :]
+
+
+def density_from(prompt_tokens: int, prompt_bytes: int) -> int:
+    """Tokens per 100 bytes as the model has counted them, rounded up with a margin of a tenth."""
+    return min(DENSITY_MAX, -(-prompt_tokens * 110 // max(1, prompt_bytes)))

@@ -1,0 +1,79 @@
+"""What is asked of the world: requests, in the imperative, each with an id counted in the state.
+
+AskModel, CallTool and AskUser are answered by exactly one event that carries their id.
+Say, CancelEffect and Finish are notices: nothing answers them.
+Tags and field order are append-only.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgeagent.core.values import Choice, Message
+
+
+class AskModel(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    """Have the model write. `tools` are the admissible ones, by name.
+
+    `closing` is empty, or the reason why this must be the closing answer.
+    `timeout_ms` 0 means no limit.
+    """
+
+    effect_id: int
+    messages: tuple[Message, ...]
+    tools: tuple[str, ...]
+    choice: Choice
+    max_tokens: int
+    timeout_ms: int
+    seed: int
+    closing: str = ""
+
+
+class CallTool(msgspec.Struct, frozen=True, array_like=True, tag=2):
+    """Run a tool with decoded arguments (canonical JSON text).
+
+    `confirmation` is the effect id of the question that a person answered with yes, or 0.
+    """
+
+    effect_id: int
+    tool: str
+    arguments: str
+    timeout_ms: int
+    confirmation: int = 0
+
+
+class AskUser(msgspec.Struct, frozen=True, array_like=True, tag=3):
+    """May this call run, with exactly these arguments?"""
+
+    effect_id: int
+    tool: str
+    arguments: str
+    because: str
+    timeout_ms: int
+
+
+class Say(msgspec.Struct, frozen=True, array_like=True, tag=4):
+    """Show the user the answer of this turn."""
+
+    effect_id: int
+    text: str
+
+
+# Tag 5 is kept for SetTimer, which comes with the first rule that needs a deadline.
+
+
+class CancelEffect(msgspec.Struct, frozen=True, array_like=True, tag=6):
+    """The answer to `target` is no longer wanted; stop working on it if you can."""
+
+    effect_id: int
+    target: int
+
+
+class Finish(msgspec.Struct, frozen=True, array_like=True, tag=7):
+    """The session can go no further, for this reason."""
+
+    effect_id: int
+    reason: str
+
+
+Effect = AskModel | CallTool | AskUser | Say | CancelEffect | Finish

@@ -1,0 +1,117 @@
+"""What has happened: facts, in the past tense. An event carries its time (`at_ms`, Unix milliseconds).
+
+Tags and field order are append-only: a tag is never used again, a new field goes last and has a default.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from edgeagent.core.values import Stop, Usage
+
+ModelFailure = Literal["context_full", "engine", "time", "unavailable"]
+ToolFailure = Literal["raised", "time_out", "rejected", "unavailable"]
+
+
+class SessionStarted(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    """The session's fixed inputs. `agent_digest` is `Agent.digest`, `context_tokens` the size of the model's window."""
+
+    at_ms: int
+    agent: str
+    agent_digest: str
+    seed: int
+    dialect: str
+    context_tokens: int
+    version: str
+
+
+class UserSaid(msgspec.Struct, frozen=True, array_like=True, tag=2):
+    """A person (or the program that stands for one) said something: trusted text."""
+
+    at_ms: int
+    text: str
+
+
+class ModelAnswered(msgspec.Struct, frozen=True, array_like=True, tag=3):
+    """The model wrote `text` in answer to an AskModel; it is read inside step.
+
+    `token_ids` as in `Message`. `closed_early` says that the limit was near and the shortest completion was forced.
+    """
+
+    at_ms: int
+    effect_id: int
+    text: str
+    stop: Stop
+    usage: Usage
+    token_ids: bytes = b""
+    closed_early: bool = False
+
+
+class ModelFailed(msgspec.Struct, frozen=True, array_like=True, tag=4):
+    """No answer from the model. `prompt_tokens` is set when the prompt did not fit."""
+
+    at_ms: int
+    effect_id: int
+    reason: ModelFailure
+    message: str
+    prompt_tokens: int = 0
+
+
+class ToolReturned(msgspec.Struct, frozen=True, array_like=True, tag=5):
+    """A tool ended well; `value` is its result as canonical JSON text."""
+
+    at_ms: int
+    effect_id: int
+    value: str
+    micros: int = 0
+
+
+class ToolFailed(msgspec.Struct, frozen=True, array_like=True, tag=6):
+    """A tool raised, ran out of time, refused its arguments or is not there. After a time-out its effect is unknown."""
+
+    at_ms: int
+    effect_id: int
+    reason: ToolFailure
+    message: str
+    micros: int = 0
+
+
+class UserDecided(msgspec.Struct, frozen=True, array_like=True, tag=7):
+    """The answer to an AskUser. Silence is a no."""
+
+    at_ms: int
+    effect_id: int
+    approved: bool
+    text: str = ""
+
+
+# Tag 8 is kept for TimerFired, which comes with the first rule that needs a deadline.
+
+
+class EffectLost(msgspec.Struct, frozen=True, array_like=True, tag=9):
+    """After a crash: this effect was submitted and its result was never recorded. What it did is unknown."""
+
+    at_ms: int
+    effect_id: int
+
+
+class Cancelled(msgspec.Struct, frozen=True, array_like=True, tag=10):
+    """The user wants the running turn stopped."""
+
+    at_ms: int
+    reason: str = "interrupted"
+
+
+Event = (
+    SessionStarted
+    | UserSaid
+    | ModelAnswered
+    | ModelFailed
+    | ToolReturned
+    | ToolFailed
+    | UserDecided
+    | EffectLost
+    | Cancelled
+)

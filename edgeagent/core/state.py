@@ -1,0 +1,97 @@
+"""Where the session stands: a fold over its events. Bounded: it holds only what can still matter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from edgeagent.core.budget import Spent
+from edgeagent.core.effects import Effect
+from edgeagent.core.values import CallMade, Choice, Exchange, Message, Outcome
+
+STATE_VERSION = 1
+
+DENSITY_START = 34
+"""Tokens per 100 bytes of prompt that we assume before the model has told us: 2.9 bytes a token, JSON-heavy English."""
+
+
+class Unstarted(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    """Nothing has happened yet."""
+
+
+class Idle(msgspec.Struct, frozen=True, array_like=True, tag=2):
+    """Waiting for the user's next word."""
+
+
+class AwaitingModel(msgspec.Struct, frozen=True, array_like=True, tag=3):
+    """The model is writing. `refits` counts how often this ask was repeated because the prompt did not fit."""
+
+    effect_id: int
+    choice: Choice
+    closing: str = ""
+    refits: int = 0
+
+
+class PendingCall(msgspec.Struct, frozen=True, array_like=True):
+    """One call of a batch. `question_id` is not 0 while (and after) a person is asked; `answer` is None until known; `ran` says that the
+    answer is the tool's own and not a refusal."""
+
+    effect_id: int
+    tool: str
+    arguments: str
+    question_id: int = 0
+    answer: str | None = None
+    ran: bool = False
+
+
+class AwaitingCalls(msgspec.Struct, frozen=True, array_like=True, tag=4):
+    """Calls of one batch are running, or a person is being asked about them."""
+
+    calls: tuple[PendingCall, ...]
+
+
+class Finished(msgspec.Struct, frozen=True, array_like=True, tag=5):
+    """The session has ended for good."""
+
+    reason: str
+
+
+Phase = Unstarted | Idle | AwaitingModel | AwaitingCalls | Finished
+
+
+class State(msgspec.Struct, frozen=True, array_like=True):
+    """Everything that the next step depends on, besides the agent.
+
+    `past` are the exchanges that still fit into the model's window, oldest first; `dropped` counts those that
+    no longer do. `current` is the running turn. `refused` is why a rule or the
+    user refused the turn's last call, empty once a later call ran. `monitors` is the policies' memory, which core carries and never reads.
+    """
+
+    version: int = STATE_VERSION
+    agent_digest: str = ""
+    seed: int = 0
+    context_tokens: int = 0
+    now_ms: int = 0
+    next_effect_id: int = 1
+    turn: int = 0
+    phase: Phase = Unstarted()
+    past: tuple[Exchange, ...] = ()
+    dropped: int = 0
+    current: tuple[Message, ...] = ()
+    made: tuple[CallMade, ...] = ()
+    turn_spent: Spent = Spent()
+    session_spent: Spent = Spent()
+    outcome: Outcome | None = None
+    refused: str = ""
+    density: int = DENSITY_START
+    queued: tuple[str, ...] = ()
+    monitors: Any = None
+
+
+Transition = tuple[State, tuple[Effect, ...]]
+
+
+def is_resting(state: State) -> bool:
+    """Whether nothing is outstanding: the session waits for a word of the user's or is over."""
+    return isinstance(state.phase, Unstarted | Idle | Finished)

@@ -1,0 +1,542 @@
+"""The whole agent: `step(agent, state, event) -> (state, effects)`. Deterministic; touches nothing.
+
+A turn begins with the user's word and always ends: in an answer, in a closing answer that names the limit
+that was reached, or in a failure that is said. Every way out goes through `_end_turn`.
+
+    Idle --UserSaid--> AwaitingModel --calls--> AwaitingCalls --last result--> AwaitingModel --answer--> Idle
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from edgeagent.core.agent import Agent, Answer, Calls, Tool, Unreadable
+from edgeagent.core.budget import (
+    CLOSING_TOKENS,
+    NO_BUDGET,
+    Budget,
+    Limit,
+    after_admission,
+    after_model_call,
+    after_refusal,
+    completion_left,
+    left_ms,
+    limit_before_ask,
+    limit_before_calls,
+    may_close,
+    ordinary_tokens,
+)
+from edgeagent.core.context import density_from, fit, tokens_of_all
+from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish, Say
+from edgeagent.core.events import (
+    Cancelled,
+    EffectLost,
+    Event,
+    ModelAnswered,
+    ModelFailed,
+    SessionStarted,
+    ToolFailed,
+    ToolReturned,
+    UserDecided,
+    UserSaid,
+)
+from edgeagent.core.state import (
+    AwaitingCalls,
+    AwaitingModel,
+    Finished,
+    Idle,
+    PendingCall,
+    State,
+    Transition,
+    Unstarted,
+)
+from edgeagent.core.values import (
+    CallMade,
+    Choice,
+    Exchange,
+    Message,
+    Outcome,
+    ToolCall,
+    canonical_json,
+)
+from edgeagent.errors import IllegalTransition, ShapeError
+from edgeagent.shape.types import parse
+
+ANSWER_TOKENS_MAX = 256
+"""The most one model call may write: about a minute on a Pi 4 with a 135M model."""
+
+RESULT_CHARS_MAX = 2_000
+"""The most of a tool's result that the model is shown: about a quarter of a 2,048-token window."""
+
+CALLS_MAX = 8
+"""The most calls in one batch."""
+
+REFITS_MAX = 3
+"""How often an ask is repeated with a shorter prompt after the model said that it did not fit."""
+
+QUESTION_TIMEOUT_MS = 300_000
+"""How long a question to the user stays open; after that the answer is no."""
+
+QUEUE_MAX = 8
+"""Words of the user that wait while a turn is running."""
+
+
+def step(agent: Agent, state: State, event: Event) -> Transition:
+    """Return the next state and what to ask of the world.
+
+    A late answer to an effect that is no longer awaited changes nothing but the clock.
+    Raises IllegalTransition for an event that only a bug of ours could produce.
+    """
+    if isinstance(state.phase, Unstarted) != isinstance(event, SessionStarted):
+        raise IllegalTransition(f"{type(event).__name__} cannot follow in phase {type(state.phase).__name__}")
+    state = replace(state, now_ms=max(state.now_ms, event.at_ms))
+    match event:
+        case SessionStarted():
+            return _start_session(state, event), ()
+        case UserSaid():
+            return _on_user_said(agent, state, event.text)
+        case ModelAnswered():
+            return _on_model_answered(agent, state, event)
+        case ModelFailed():
+            return _on_model_failed(agent, state, event)
+        case ToolReturned():
+            return _on_tool_answer(agent, state, event.effect_id, event.value)
+        case ToolFailed():
+            return _on_tool_answer(agent, state, event.effect_id, _failure_text(event))
+        case UserDecided():
+            return _on_user_decided(agent, state, event)
+        case EffectLost():
+            return _on_effect_lost(agent, state, event.effect_id)
+        case Cancelled():
+            return _on_cancelled(agent, state, event.reason)
+        case _:
+            assert_never(event)
+
+
+def refuse(agent: Agent, state: State, effect: CallTool, because: str) -> Transition:
+    """Answer a wanted call with a refusal, as the guard has judged, inside the same transition."""
+    state = _spend(replace(state, refused=because), refusals=1, returned_calls=1)
+    return _answer_call(agent, state, effect.effect_id, _refusal_text(because), ran=False)
+
+
+def hold(state: State, effect: CallTool, because: str) -> Transition:
+    """Ask a person before a wanted call, as the guard has judged, inside the same transition."""
+    phase = state.phase
+    assert isinstance(phase, AwaitingCalls), "only a wanted call can be held"
+    state, question_id = _next_id(state)
+    calls = tuple(replace(c, question_id=question_id) if c.effect_id == effect.effect_id else c for c in phase.calls)
+    question = AskUser(question_id, effect.tool, effect.arguments, because, _question_ms(effect))
+    return replace(state, phase=AwaitingCalls(calls)), (question,)
+
+
+def halt(agent: Agent, state: State, because: str) -> Transition:
+    """End the session for good, as the guard has judged."""
+    state, cancels = _cancel_outstanding(state)
+    text = f"Stopped: {because}"
+    state, effects = _end_turn(agent, replace(state, queued=()), text, Outcome("halted", because))
+    state, finish_id = _next_id(state)
+    return replace(state, phase=Finished(because)), (*cancels, *effects, Finish(finish_id, because))
+
+
+# -- one function for each kind of event ---------------------------------------------------------------------------
+
+
+def _start_session(state: State, event: SessionStarted) -> State:
+    return replace(
+        state,
+        agent_digest=event.agent_digest,
+        seed=event.seed,
+        context_tokens=event.context_tokens,
+        session_spent=replace(state.session_spent, started_ms=event.at_ms),
+        phase=Idle(),
+    )
+
+
+def _on_user_said(agent: Agent, state: State, text: str) -> Transition:
+    match state.phase:
+        case Idle():
+            return _begin_turn(agent, state, text)
+        case Finished(reason=reason):
+            state, say_id = _next_id(state)
+            return state, (Say(say_id, f"This session has ended ({reason}). Start a new one."),)
+        case _:
+            queued = (*state.queued, text)[:QUEUE_MAX]
+            return replace(state, queued=queued), ()
+
+
+def _on_model_answered(agent: Agent, state: State, event: ModelAnswered) -> Transition:
+    phase = state.phase
+    if not isinstance(phase, AwaitingModel) or phase.effect_id != event.effect_id:
+        return state, ()  # The answer to a question we no longer ask.
+    state = replace(
+        state,
+        turn_spent=after_model_call(state.turn_spent, event.usage),
+        session_spent=after_model_call(state.session_spent, event.usage),
+    )
+    written = Message("assistant", event.text, event.token_ids)
+    if event.stop == "cancelled":
+        return _end_turn(agent, state, "", Outcome("cancelled", "interrupted"), written)
+    if phase.closing:
+        return _end_turn(agent, state, _closing_text(event.text, phase.closing), _closed(phase.closing), written)
+    assert agent.dialect is not None, "the wiring gives every running agent its dialect"
+    reading = Answer(event.text) if phase.choice == "answer" else agent.dialect.read(event.text)
+    match reading:
+        case Answer(text=text) if event.stop == "time":
+            return _end_turn(agent, state, _closing_text(text, "seconds"), _closed("seconds"), written)
+        case Answer(text=text):
+            return _end_turn(agent, state, text.strip(), _answered(state), written)
+        case Unreadable(because=because):
+            return _on_unreadable(agent, _heard(state, written), because)
+        case Calls(calls=calls):
+            return _on_calls(agent, _heard(state, written), calls)
+        case _:
+            assert_never(reading)
+
+
+def _on_model_failed(agent: Agent, state: State, event: ModelFailed) -> Transition:
+    phase = state.phase
+    if not isinstance(phase, AwaitingModel) or phase.effect_id != event.effect_id:
+        return state, ()
+    if event.reason == "context_full" and phase.refits < REFITS_MAX:
+        counted = density_from(event.prompt_tokens, _prompt_bytes(agent, state))
+        state = replace(state, density=max(counted, state.density * 5 // 4))
+        return _ask_model(agent, state, phase.choice, phase.closing, refits=phase.refits + 1)
+    if event.reason == "time":
+        return _end_turn(agent, state, _closing_text("", "seconds"), _closed("seconds"))
+    return _end_turn(agent, state, f"The model failed: {event.message}", Outcome("failed", event.message))
+
+
+def _on_tool_answer(agent: Agent, state: State, effect_id: int, answer: str) -> Transition:
+    return _answer_call(agent, state, effect_id, answer, ran=True)
+
+
+def _on_user_decided(agent: Agent, state: State, event: UserDecided) -> Transition:
+    held = _call_where(state, lambda c: c.question_id == event.effect_id and c.answer is None)
+    if held is None:
+        return state, ()
+    if event.approved:
+        return state, (_call_effect(agent, state, held, confirmation=event.effect_id),)
+    because = f"the user said no{': ' + event.text if event.text else ''}"
+    state = _spend(replace(state, refused=because), refusals=1)
+    return _answer_call(agent, state, held.effect_id, _refusal_text(because), ran=False)
+
+
+def _on_effect_lost(agent: Agent, state: State, effect_id: int) -> Transition:
+    if isinstance(state.phase, AwaitingModel) and state.phase.effect_id == effect_id:
+        return _ask(agent, state, state.phase.choice, state.phase.closing)
+    asked = _call_where(state, lambda c: c.question_id == effect_id and c.answer is None)
+    if asked is not None:
+        return hold(state, _call_effect(agent, state, asked), "the question was interrupted")
+    lost = _call_where(state, lambda c: c.effect_id == effect_id and c.answer is None)
+    if lost is None:
+        return state, ()
+    if agent.by_name[lost.tool].idempotent:
+        return state, (_call_effect(agent, state, lost, confirmation=lost.question_id),)
+    unknown = f"unknown: {lost.tool} was interrupted; it may or may not have happened, check before you repeat it"
+    return _answer_call(agent, state, effect_id, canonical_json({"error": unknown}), ran=True)
+
+
+def _on_cancelled(agent: Agent, state: State, reason: str) -> Transition:
+    if not isinstance(state.phase, AwaitingModel | AwaitingCalls):
+        return state, ()
+    state, cancels = _cancel_outstanding(state)
+    state, effects = _end_turn(agent, replace(state, queued=()), "", Outcome("cancelled", reason))
+    return state, (*cancels, *effects)
+
+
+# -- turns ---------------------------------------------------------------------------------------------------------
+
+
+def _begin_turn(agent: Agent, state: State, text: str) -> Transition:
+    state = replace(
+        state,
+        turn=state.turn + 1,
+        current=(Message("user", text),),
+        made=(),
+        refused="",
+        outcome=None,
+        turn_spent=replace(State().turn_spent, started_ms=state.now_ms),
+    )
+    return _ask(agent, state, "either" if agent.tools else "answer")
+
+
+def _end_turn(
+    agent: Agent, state: State, text: str, outcome: Outcome, written: Message | None = None
+) -> Transition:
+    """The one way out of a turn: keep the exchange, say the text, start the next waiting word if there is one."""
+    last = written or Message("assistant", text or f"({outcome.kind}: {outcome.detail})")
+    exchange = Exchange((*state.current, last))
+    state = replace(
+        state, past=(*state.past, exchange), current=(), made=(), outcome=outcome, phase=Idle(), refused=""
+    )
+    effects: tuple[Effect, ...] = ()
+    if text:
+        state, say_id = _next_id(state)
+        effects = (Say(say_id, text),)
+    limit = _session_limit(agent, state)
+    if limit is not None:
+        state, finish_id = _next_id(state)
+        reason = f"the session's limit of {limit} is reached"
+        return replace(state, phase=Finished(reason), queued=()), (*effects, Finish(finish_id, reason))
+    if state.queued:
+        first, *rest = state.queued
+        state, more = _begin_turn(agent, replace(state, queued=tuple(rest)), first)
+        effects = (*effects, *more)
+    return state, effects
+
+
+def _ask(agent: Agent, state: State, choice: Choice, closing: str = "") -> Transition:
+    """Ask the model, or close the turn when a limit forbids an ordinary ask."""
+    if closing:
+        return _close(agent, state, closing)
+    limit = limit_before_ask(agent.budget, state.turn_spent, state.now_ms) or _session_limit(agent, state)
+    if limit is not None:
+        return _close(agent, state, limit)
+    return _ask_model(agent, state, choice, closing="")
+
+
+def _close(agent: Agent, state: State, limit: str) -> Transition:
+    """Let the model write a closing answer if that still fits; else say it ourselves."""
+    fits = may_close(agent.budget, state.turn_spent, state.now_ms) and may_close(
+        _session_budget(agent), state.session_spent, state.now_ms
+    )
+    if fits:
+        return _ask_model(agent, state, "answer", closing=limit)
+    return _end_turn(agent, state, _closing_text("", limit), _closed(limit))
+
+
+def _ask_model(agent: Agent, state: State, choice: Choice, closing: str, refits: int = 0) -> Transition:
+    own = tokens_of_all(state.current, state.density) + -(-agent.prompt_bytes * state.density // 100)
+    answer_room = min(ANSWER_TOKENS_MAX, state.context_tokens // 4)
+    past = fit(state.past, max(0, state.context_tokens - own - answer_room), state.density)
+    state = replace(state, dropped=state.dropped + len(state.past) - len(past), past=past)
+    state, effect_id = _next_id(state)
+    timeout = min(
+        (left for left in _each_left_ms(agent, state) if left is not None),
+        default=0,
+    )
+    ask = AskModel(
+        effect_id=effect_id,
+        messages=(*(m for exchange in past for m in exchange.messages), *state.current),
+        tools=() if choice == "answer" else agent.tool_names,
+        choice=choice,
+        max_tokens=_tokens_to_write(agent, state, closing),
+        timeout_ms=timeout,
+        seed=_seed_for(state.seed, effect_id),
+        closing=closing,
+    )
+    return replace(state, phase=AwaitingModel(effect_id, choice, closing, refits)), (ask,)
+
+
+# -- calls ---------------------------------------------------------------------------------------------------------
+
+
+def _on_unreadable(agent: Agent, state: State, because: str) -> Transition:
+    state = _spend(state, refusals=1)
+    state = _heard(state, Message("tool", _refusal_text(because)))
+    return _ask(agent, state, "either")
+
+
+def _on_calls(agent: Agent, state: State, calls: tuple[ToolCall, ...]) -> Transition:
+    """Admit the whole batch or none of it, before its first call runs."""
+    if len(calls) > CALLS_MAX:
+        return _on_unreadable(agent, state, f"{len(calls)} calls at once; {CALLS_MAX} is the most")
+    pending: list[PendingCall] = []
+    for call in calls:
+        state, effect_id = _next_id(state)
+        pending.append(_checked(agent, state, call, effect_id, tuple(pending)))
+    runnable = [c for c in pending if c.answer is None]
+    limit = _limit_for_calls(agent, state, len(runnable))
+    if limit is not None:
+        return _close(agent, state, limit)
+    state = _spend(state, calls=len(runnable)) if runnable else _spend(state, refusals=1)
+    state = replace(state, phase=AwaitingCalls(tuple(pending)))
+    effects: list[Effect] = []
+    for call in runnable:
+        effect = _call_effect(agent, state, call)
+        if agent.by_name[call.tool].confirm:
+            state, asked = hold(state, effect, f"{call.tool} always asks first")
+            effects.extend(asked)
+        else:
+            effects.append(effect)
+    return (state, tuple(effects)) if effects else _calls_done(agent, state, tuple(pending))
+
+
+def _checked(
+    agent: Agent, state: State, call: ToolCall, effect_id: int, batch: tuple[PendingCall, ...]
+) -> PendingCall:
+    """Turn a call as written into a pending one: with canonical arguments, or already answered with what is wrong."""
+    tool = agent.by_name.get(call.tool)
+    if tool is None:
+        known = ", ".join(agent.tool_names)
+        return PendingCall(effect_id, call.tool, call.arguments, answer=_refusal_text(f"no tool {call.tool}; {known}"))
+    try:
+        arguments = _canonical_arguments(tool, call.arguments)
+    except ShapeError as error:
+        return PendingCall(effect_id, call.tool, call.arguments, answer=_refusal_text(str(error)))
+    if _is_repeated(agent, state, call.tool, arguments, batch):
+        earlier = next((m.answer for m in state.made if (m.tool, m.arguments) == (call.tool, arguments)), "running")
+        answer = _refusal_text(f"already called in this turn with the same arguments; the result was {earlier}")
+        return PendingCall(effect_id, call.tool, arguments, answer=answer)
+    return PendingCall(effect_id, call.tool, arguments)
+
+
+def _canonical_arguments(tool: Tool, written: str) -> str:
+    value = parse(written)
+    tool.parameters.decode(value)
+    return canonical_json(value)
+
+
+def _is_repeated(agent: Agent, state: State, tool: str, arguments: str, batch: tuple[PendingCall, ...]) -> bool:
+    limit = agent.budget.repeats
+    if limit is None:
+        return False
+    same = sum((m.tool, m.arguments) == (tool, arguments) for m in state.made)
+    same += sum((c.tool, c.arguments) == (tool, arguments) and c.answer is None for c in batch)
+    return same >= limit
+
+
+def _answer_call(agent: Agent, state: State, effect_id: int, answer: str, *, ran: bool) -> Transition:
+    """Note the answer of one call; after the last one, go back to the model."""
+    phase = state.phase
+    if not isinstance(phase, AwaitingCalls) or _call_where(state, lambda c: c.effect_id == effect_id) is None:
+        return state, ()
+    calls = tuple(
+        replace(c, answer=answer, ran=ran) if c.effect_id == effect_id and c.answer is None else c for c in phase.calls
+    )
+    state = replace(state, phase=AwaitingCalls(calls), refused="" if ran else state.refused)
+    if any(c.answer is None for c in calls):
+        return state, ()
+    return _calls_done(agent, state, calls)
+
+
+def _calls_done(agent: Agent, state: State, calls: tuple[PendingCall, ...]) -> Transition:
+    results = tuple(Message("tool", _shown(c.answer or ""), tool=c.tool) for c in calls)
+    made = tuple(CallMade(c.tool, c.arguments, _shown(c.answer or "")) for c in calls if c.ran)
+    repeated = not made and any((c.tool, c.arguments) in {(m.tool, m.arguments) for m in state.made} for c in calls)
+    state = replace(state, current=(*state.current, *results), made=(*state.made, *made))
+    # A model that asks for what it already has is in a loop; words are the only way on.
+    return _ask(agent, state, "answer" if repeated else "either")
+
+
+def _call_effect(agent: Agent, state: State, call: PendingCall, confirmation: int = 0) -> CallTool:
+    timeout = round(agent.by_name[call.tool].timeout_s * 1000)
+    left = [ms for ms in _each_left_ms(agent, state) if ms is not None]
+    return CallTool(call.effect_id, call.tool, call.arguments, max(1, min([timeout, *left])), confirmation)
+
+
+# -- small parts ---------------------------------------------------------------------------------------------------
+
+
+def _next_id(state: State) -> tuple[State, int]:
+    return replace(state, next_effect_id=state.next_effect_id + 1), state.next_effect_id
+
+
+def _heard(state: State, message: Message) -> State:
+    return replace(state, current=(*state.current, message))
+
+
+def _spend(state: State, *, calls: int = 0, refusals: int = 0, returned_calls: int = 0) -> State:
+    """Count an admitted batch, a refusal, or a call given back because it was refused after admission."""
+    turn, session = state.turn_spent, state.session_spent
+    if calls:
+        turn, session = after_admission(turn, calls), after_admission(session, calls)
+    if returned_calls:
+        turn = replace(turn, tool_calls=turn.tool_calls - returned_calls)
+        session = replace(session, tool_calls=session.tool_calls - returned_calls)
+    if refusals:
+        turn, session = after_refusal(turn), after_refusal(session)
+    return replace(state, turn_spent=turn, session_spent=session)
+
+
+def _call_where(state: State, wanted: object) -> PendingCall | None:
+    if not isinstance(state.phase, AwaitingCalls):
+        return None
+    assert callable(wanted)
+    return next((c for c in state.phase.calls if wanted(c)), None)
+
+
+def _cancel_outstanding(state: State) -> tuple[State, tuple[Effect, ...]]:
+    match state.phase:
+        case AwaitingModel(effect_id=effect_id):
+            targets = [effect_id]
+        case AwaitingCalls(calls=calls):
+            targets = [c.question_id or c.effect_id for c in calls if c.answer is None]
+        case _:
+            targets = []
+    cancels = []
+    for target in targets:
+        state, cancel_id = _next_id(state)
+        cancels.append(CancelEffect(cancel_id, target))
+    return state, tuple(cancels)
+
+
+def _session_budget(agent: Agent) -> Budget:
+    return agent.session_budget or NO_BUDGET
+
+
+def _session_limit(agent: Agent, state: State) -> Limit | None:
+    return limit_before_ask(_session_budget(agent), state.session_spent, state.now_ms)
+
+
+def _limit_for_calls(agent: Agent, state: State, calls: int) -> Limit | None:
+    return limit_before_calls(agent.budget, state.turn_spent, calls, state.now_ms) or limit_before_calls(
+        _session_budget(agent), state.session_spent, calls, state.now_ms
+    )
+
+
+def _each_left_ms(agent: Agent, state: State) -> tuple[int | None, int | None]:
+    return (
+        left_ms(agent.budget, state.turn_spent, state.now_ms),
+        left_ms(_session_budget(agent), state.session_spent, state.now_ms),
+    )
+
+
+def _tokens_to_write(agent: Agent, state: State, closing: str) -> int:
+    budgets = ((agent.budget, state.turn_spent), (_session_budget(agent), state.session_spent))
+    lefts = [completion_left(b, s) if closing else ordinary_tokens(b, s) for b, s in budgets]
+    most = CLOSING_TOKENS if closing else ANSWER_TOKENS_MAX
+    return max(1, min([most, state.context_tokens // 4, *(left for left in lefts if left is not None)]))
+
+
+def _prompt_bytes(agent: Agent, state: State) -> int:
+    messages = (*(m for exchange in state.past for m in exchange.messages), *state.current)
+    return agent.prompt_bytes + sum(len(m.text.encode()) for m in messages)
+
+
+def _seed_for(seed: int, effect_id: int) -> int:
+    # Knuth's MMIX multiplier spreads neighbouring ids over the 32 bits that samplers take.
+    return (seed * 6364136223846793005 + effect_id * 1442695040888963407) >> 16 & 0xFFFF_FFFF
+
+
+def _question_ms(effect: CallTool) -> int:
+    return max(QUESTION_TIMEOUT_MS, effect.timeout_ms)
+
+
+def _answered(state: State) -> Outcome:
+    return Outcome("refused", state.refused) if state.refused else Outcome("answered")
+
+
+def _closed(limit: str) -> Outcome:
+    return Outcome("budget", limit)
+
+
+def _closing_text(text: str, limit: str) -> str:
+    note = f"[stopped: the limit of {limit} is reached]"
+    return f"{text.strip()}\n{note}" if text.strip() else note
+
+
+def _refusal_text(because: str) -> str:
+    return canonical_json({"refused": because})
+
+
+def _failure_text(event: ToolFailed) -> str:
+    return canonical_json({"error": f"{event.reason.replace('_', ' ')}: {event.message}"})
+
+
+def _shown(text: str) -> str:
+    if len(text) <= RESULT_CHARS_MAX:
+        return text
+    return f"{text[:RESULT_CHARS_MAX]}… ({len(text) - RESULT_CHARS_MAX} more characters not shown)"

@@ -1,0 +1,83 @@
+"""The small values that events, effects and state are made of.
+
+Field order and tags are append-only: old traces must stay readable.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+import orjson
+
+Role = Literal["user", "assistant", "tool"]
+
+Choice = Literal["either", "call", "answer"]
+"""What the model may write now: a tool call or an answer, only a call, only an answer."""
+
+Stop = Literal["end", "closed", "limit", "time", "cancelled"]
+"""Why a generation ended: the model ended it, the grammar closed, the token limit, the wall time, the user."""
+
+TOKEN_BYTES = 3
+"""Bytes per token id in `Message.token_ids`, little-endian: vocabularies are far below 2**24."""
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True):
+    """One message of the conversation, as the model will see it.
+
+    `token_ids` are the ids the model itself wrote (`TOKEN_BYTES` each), kept because text that is
+    tokenised again may come out differently and then nothing of the prompt's prefix could be reused.
+    `tool` names the tool whose result this is.
+    """
+
+    role: Role
+    text: str
+    token_ids: bytes = b""
+    tool: str = ""
+
+
+class Exchange(msgspec.Struct, frozen=True, array_like=True):
+    """Everything from a user's word to the answer; context fit keeps or drops it whole."""
+
+    messages: tuple[Message, ...]
+
+
+class ToolCall(msgspec.Struct, frozen=True, array_like=True):
+    """A call as the model wrote it: the tool's name and the arguments' JSON text, not yet trusted."""
+
+    tool: str
+    arguments: str
+
+
+class Usage(msgspec.Struct, frozen=True, array_like=True):
+    """What one model call cost. Tokens, except `micros` (wall time in µs).
+
+    `prompt` counts all prompt tokens, `evaluated` those that were not already in the model's memory,
+    `completion` all written tokens, `forced` those of them that the grammar left no choice about.
+    """
+
+    prompt: int = 0
+    evaluated: int = 0
+    completion: int = 0
+    forced: int = 0
+    micros: int = 0
+
+
+class Outcome(msgspec.Struct, frozen=True, array_like=True):
+    """How a turn ended. `detail` names the limit, the rule's reason or the failure."""
+
+    kind: Literal["answered", "budget", "refused", "failed", "cancelled", "halted"]
+    detail: str = ""
+
+
+class CallMade(msgspec.Struct, frozen=True, array_like=True):
+    """A call of this turn that has its result: what the repeat breaker compares with."""
+
+    tool: str
+    arguments: str
+    answer: str
+
+
+def canonical_json(value: Any) -> str:
+    """Return the one JSON text of `value`: keys sorted, no spaces, UTF-8. Raises TypeError on other types."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
