@@ -1,0 +1,505 @@
+"""Is this file a GGUF model that llama.cpp may be trusted with?
+
+llama.cpp reads a model file in C++: a wrong count, length or offset there is an abort, a wild write or a gigabyte of
+memory, in our process. So the header is read here first, and anything that is not right is a `ModelError` that names
+the file, the byte, what was found and what to do. Law of this file: every number is compared with a bound and with the
+size of the file before it is used; nothing that the file can make large is copied. It does not know the engine.
+
+The format is docs/gguf.md of ggml-org/ggml (versions 2 and 3, little-endian); block sizes are those of ggml's type
+table; tensors must follow one another without gaps, as ggml's own reader wants it. Reported faults this refuses, each
+in llama.cpp: #18674 (a dimension of 2^42+1), #15711 (tensor count), #25821 (more than 512 blocks), #25969 (byte token
+`<0x-1>`), #24997 (alignment 2^31), #26690 (scores or token types of a narrower element type than is read).
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from struct import Struct
+from typing import Any, NoReturn
+
+from edgeagent.errors import ModelError
+
+KEYS_MAX = 10_000  # real files have 20 to 60
+KEY_BYTES_MAX = 512  # real ones stay under 80; the format would allow 65,535, times KEYS_MAX
+TENSORS_MAX = 20_000  # 512 blocks of 30 tensors are 15,360
+TENSOR_NAME_BYTES_MAX = 63  # GGML_MAX_NAME less the closing zero
+DIMENSIONS_MAX = 4  # GGML_MAX_DIMS
+DIMENSION_MAX = 1 << 32  # vocabulary × width of the largest models is under 2^33 elements in all
+ELEMENTS_MAX = 1 << 46
+ALIGNMENT_MAX = 1 << 16  # a memory page, at most; llama.cpp#24997
+BLOCKS_MAX = 512  # LLAMA_MAX_LAYERS: llama.cpp writes past its arrays beyond it (#25821)
+VOCABULARY_BYTES_MAX = 1 << 26  # 262,144 tokens take 5 MB; bounds our own time
+STRINGS_MAX = 2_000_000  # vocabulary plus merges of the largest models are about 800,000; bounds our own time
+TEXT_BYTES_MAX = 1 << 20  # a chat template; real ones stay under 100 kB
+
+_U32 = Struct("<I")
+_U64 = Struct("<Q")
+_COUNTS = Struct("<QQ")
+
+# Metadata value types by number: how each is unpacked. 8 is a string, 9 an array.
+_SCALARS = {
+    0: Struct("<B"),
+    1: Struct("<b"),
+    2: Struct("<H"),
+    3: Struct("<h"),
+    4: Struct("<I"),
+    5: Struct("<i"),
+    6: Struct("<f"),
+    7: Struct("<B"),
+    10: Struct("<Q"),
+    11: Struct("<q"),
+    12: Struct("<d"),
+}
+_INTEGERS = (0, 1, 2, 3, 4, 5, 10, 11)
+_BOOL, _STRING, _ARRAY = 7, 8, 9
+
+# Tensor type → (elements a block, bytes a block). Numbers that are missing were removed from the format.
+_BLOCKS = {
+    0: (1, 4),
+    1: (1, 2),
+    2: (32, 18),
+    3: (32, 20),
+    6: (32, 22),
+    7: (32, 24),
+    8: (32, 34),
+    9: (32, 36),
+    10: (256, 84),
+    11: (256, 110),
+    12: (256, 144),
+    13: (256, 176),
+    14: (256, 210),
+    15: (256, 292),
+    16: (256, 66),
+    17: (256, 74),
+    18: (256, 98),
+    19: (256, 50),
+    20: (32, 18),
+    21: (256, 110),
+    22: (256, 82),
+    23: (256, 136),
+    24: (1, 1),
+    25: (1, 2),
+    26: (1, 4),
+    27: (1, 8),
+    28: (1, 8),
+    29: (256, 56),
+    30: (1, 2),
+    34: (256, 54),
+    35: (256, 66),
+    39: (32, 17),
+    40: (64, 36),
+    41: (128, 18),
+    42: (64, 18),
+}
+
+_TOKENS, _SCORES, _TOKEN_TYPES = "tokenizer.ggml.tokens", "tokenizer.ggml.scores", "tokenizer.ggml.token_type"
+_ELEMENT_TYPES = {_TOKENS: (_STRING,), _SCORES: (6,), _TOKEN_TYPES: (4, 5), "tokenizer.ggml.merges": (_STRING,)}
+_BYTE_TOKEN_TYPE = 6
+_BYTE_TOKEN = re.compile(rb"<0x[0-9A-Fa-f]{2}>")
+_BYTE_TOKEN_LIKE = re.compile(rb"\x06\0\0\0\0\0\0\0(<0x..>)", re.DOTALL)  # the length 6 in front: a whole token
+
+_DAMAGED = "the file is damaged or no model: get it again and compare its SHA-256 with the publisher's"
+
+
+@dataclass(frozen=True, slots=True)
+class GgufHeader:
+    """What the rest of the driver needs to know of a model file that passed. None: the file does not say."""
+
+    path: Path
+    version: int
+    size_bytes: int
+    architecture: str
+    name: str | None
+    context_length: int | None
+    block_count: int | None
+    embedding_length: int | None
+    file_type: int | None
+    tokenizer_model: str | None
+    vocab_size: int
+    bos_token_id: int | None
+    eos_token_id: int | None
+    chat_template: str | None
+    alignment: int
+    n_tensors: int
+    n_params: int
+    data_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Array:
+    """Where an array of the metadata lies; its elements are not copied."""
+
+    element_type: int
+    count: int
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _LongText:
+    """A text of the metadata that is too long to copy; none that we need is."""
+
+    n_bytes: int
+
+
+def check_gguf(path: str | os.PathLike[str]) -> GgufHeader:
+    """Read and check the header of a model file; return what it says.
+
+    Costs no copy of the vocabulary and, at 262,144 tokens, under 0.1 s. Raises `ModelError` for anything that is not a
+    whole, well-formed GGUF file: missing, no permission, not a file, empty, text, truncated, hostile.
+    """
+    path = Path(path)
+    with _mapped(path) as (data, size):
+        return _Reader(path, data, size).header()
+
+
+@contextmanager
+def _mapped(path: Path) -> Iterator[tuple[mmap.mmap, int]]:
+    """Map the file for reading. O_NONBLOCK, because opening a pipe that has no writer would wait for ever."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path}: {_why_not_opened(error)}") from error
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            kind = "a directory" if stat.S_ISDIR(status.st_mode) else "no regular file"
+            raise ModelError(f"{path}: this is {kind}, not a model; name the .gguf file itself")
+        if status.st_size == 0:
+            raise ModelError(f"{path}: the file is empty (0 bytes at byte 0); {_DAMAGED}")
+        with mmap.mmap(descriptor, status.st_size, access=mmap.ACCESS_READ) as data:
+            yield data, status.st_size
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read ({error.strerror or error}); check the disk it is on") from error
+    finally:
+        os.close(descriptor)
+
+
+def _why_not_opened(error: OSError | ValueError) -> str:
+    match getattr(error, "errno", None):
+        case errno.ENOENT | errno.ENOTDIR:
+            return "there is no such file; check the path, or get a model with `edgeagent model pull smollm2`"
+        case errno.EACCES | errno.EPERM:
+            return "no permission to read it; give this user read permission (chmod a+r)"
+        case _:
+            return f"cannot be opened ({error}); check the path"
+
+
+class _Reader:
+    """A position in the mapped file that never passes its end."""
+
+    def __init__(self, path: Path, data: mmap.mmap, size: int) -> None:
+        self.path, self.data, self.size = path, data, size
+        self.at = 0
+        self.strings = 0
+        self.metadata: dict[str, Any] = {}
+
+    def refuse(self, found: str, at: int | None = None, remedy: str = _DAMAGED) -> NoReturn:
+        offset = self.at if at is None else at
+        raise ModelError(f"{self.path}: {found} (at byte {offset} of {self.size}); {remedy}")
+
+    # What the whole file is made of, in its order.
+
+    def header(self) -> GgufHeader:
+        version = self._magic_and_version()
+        n_tensors, n_keys = self._counts()
+        for _ in range(n_keys):
+            self._key_value()
+        alignment = self._alignment()
+        self._check_metadata()
+        n_params, data_offset = self._tensors(n_tensors, alignment)
+        return self._described(version, alignment, n_tensors, n_params, data_offset)
+
+    def _magic_and_version(self) -> int:
+        magic = self.data[:4]
+        if magic != b"GGUF":
+            if not magic.strip(b"\t\n\r" + bytes(range(32, 127))):
+                self.refuse(f"this is a text file that begins {magic.decode()!r}, where a model begins 'GGUF'")
+            self.refuse(f"the file begins {magic!r}, where a GGUF model begins b'GGUF'")
+        self.at = 4
+        version = self.u32("the version")
+        if version & 0xFFFF == 0:
+            self.refuse(f"the version reads {version:#x}: a big-endian file", 4, "convert the model for this machine")
+        if version not in (2, 3):
+            self.refuse(f"GGUF version {version}; versions 2 and 3 are known", 4, "convert the model to version 3")
+        return version
+
+    def _counts(self) -> tuple[int, int]:
+        at = self.at
+        n_tensors, n_keys = _COUNTS.unpack_from(self.data, self._take(16, "the counts of tensors and keys"))
+        if not 1 <= n_tensors <= TENSORS_MAX:
+            self.refuse(f"{n_tensors} tensors; 1 to {TENSORS_MAX} can be", at)
+        if not 1 <= n_keys <= KEYS_MAX:
+            self.refuse(f"{n_keys} metadata keys; 1 to {KEYS_MAX} can be", at + 8)
+        # A tensor takes at least 33 bytes here and a key at least 14.
+        if n_tensors * 33 + n_keys * 14 > self.size - self.at:
+            self.refuse(f"{n_tensors} tensors and {n_keys} keys do not fit into the file", at)
+        return n_tensors, n_keys
+
+    def _key_value(self) -> None:
+        at = self.at
+        key = self.text("a metadata key", KEY_BYTES_MAX)
+        if not key or not key.isascii() or not key.isprintable():
+            self.refuse(f"metadata key {key!r}, which is not printable ASCII", at)
+        if key in self.metadata:
+            self.refuse(f"the metadata key {key!r} stands there twice", at)
+        at = self.at
+        value_type = self.u32(f"the type of {key!r}")
+        if value_type == _ARRAY:
+            self.metadata[key] = self._array(key)
+        elif value_type == _STRING:
+            self.metadata[key] = self._string_value(key)
+        elif value_type in _SCALARS:
+            self.metadata[key] = self._scalar(key, value_type)
+        else:
+            self.refuse(f"{key!r} has the unknown value type {value_type}", at)
+
+    def _string_value(self, key: str) -> Any:
+        """Copy a text of usual length, which every template has; of a longer one remember only its length."""
+        begin = self.at
+        length = self.u64(f"the length of {key!r}")
+        start = self._take(length, f"the text of {key!r}")
+        if length > TEXT_BYTES_MAX:
+            return _LongText(length)
+        try:
+            return self.data[start : self.at].decode()
+        except UnicodeDecodeError as error:
+            self.refuse(f"{key!r} is not UTF-8", begin + 8 + error.start)
+
+    def _scalar(self, key: str, value_type: int) -> Any:
+        form = _SCALARS[value_type]
+        at = self._take(form.size, f"the value of {key!r}")
+        (value,) = form.unpack_from(self.data, at)
+        if value_type == _BOOL:
+            if value > 1:
+                self.refuse(f"{key!r} is a boolean with the value {value}", at)
+            return bool(value)
+        return value
+
+    def _array(self, key: str) -> _Array:
+        at = self.at
+        element_type = self.u32(f"the element type of {key!r}")
+        count = self.u64(f"the length of {key!r}")
+        if element_type not in _ELEMENT_TYPES.get(key, (element_type,)):
+            self.refuse(f"{key!r} has elements of type {element_type}, which llama.cpp would misread", at)
+        begin = self.at
+        if element_type == _STRING:
+            self._skip_strings(key, count)
+        elif element_type in _SCALARS:
+            self._take(_SCALARS[element_type].size * count, f"the {count} elements of {key!r}")
+        else:
+            self.refuse(f"{key!r} is an array of the unusable element type {element_type}", at)
+        return _Array(element_type, count, begin, self.at)
+
+    def _skip_strings(self, key: str, count: int) -> None:
+        """Step over `count` strings: the only long loop here, so it makes no objects but the lengths."""
+        self.strings += count
+        if self.strings > STRINGS_MAX or count * 8 > self.size - self.at:
+            self.refuse(f"{key!r} claims {count} strings; {STRINGS_MAX} can be, and as many as the file has room for")
+        read, data, at, last = _U64.unpack_from, self.data, self.at, self.size - 8
+        for index in range(count):
+            if at > last:
+                self.refuse(f"string {index} of {key!r} begins past the end of the file", at)
+            at += 8 + read(data, at)[0]
+        if at > self.size:
+            self.refuse(f"the last string of {key!r} ends past the end of the file, at byte {at}")
+        self.at = at
+
+    def _alignment(self) -> int:
+        alignment = self.metadata.get("general.alignment", 32)
+        if not isinstance(alignment, int) or not 8 <= alignment <= ALIGNMENT_MAX or alignment & (alignment - 1):
+            self.refuse(f"general.alignment is {_shown(alignment)}; a power of two from 8 to {ALIGNMENT_MAX} can be")
+        return alignment
+
+    # What the metadata must say.
+
+    def _check_metadata(self) -> None:
+        architecture = self.metadata.get("general.architecture")
+        if not isinstance(architecture, str) or not re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,63}", architecture):
+            self.refuse(f"general.architecture is {_shown(architecture)}; a short lower-case name must be there")
+        self._integer(f"{architecture}.block_count", BLOCKS_MAX)
+        self._integer(f"{architecture}.context_length", (1 << 31) - 1)
+        self._integer(f"{architecture}.embedding_length", 1 << 20)
+        parts = self.metadata.get("split.count", 1)
+        if parts not in (0, 1):
+            self.refuse(f"one of {_shown(parts)} parts of a model", None, "join them: `llama-gguf-split --merge`")
+        self._check_vocabulary()
+
+    def _integer(self, key: str, limit: int) -> int | None:
+        value = self.metadata.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= limit:
+            self.refuse(f"{key} is {_shown(value)}; 1 to {limit} can be")
+        return value
+
+    def _check_vocabulary(self) -> None:
+        tokens = self.metadata.get(_TOKENS)
+        if tokens is None:
+            return
+        if not isinstance(tokens, _Array) or tokens.count == 0:
+            self.refuse(f"{_TOKENS} is {_shown(tokens)}; a list of texts must be there")
+        if tokens.end - tokens.begin > VOCABULARY_BYTES_MAX:
+            self.refuse(f"{_TOKENS} takes {tokens.end - tokens.begin} bytes; {VOCABULARY_BYTES_MAX} at most can be")
+        for key in (_SCORES, _TOKEN_TYPES):
+            beside = self.metadata.get(key)
+            if beside is not None and (not isinstance(beside, _Array) or beside.count != tokens.count):
+                self.refuse(f"{key} is {_shown(beside)} beside {tokens.count} tokens; as many must be there")
+        for found in _BYTE_TOKEN_LIKE.finditer(self.data, tokens.begin, tokens.end):
+            if not _BYTE_TOKEN.fullmatch(found[1]):
+                self.refuse(f"the vocabulary has the token {found[1]!r}, which is no byte", found.start(1))
+        self._check_byte_tokens(tokens)
+
+    def _check_byte_tokens(self, tokens: _Array) -> None:
+        """Every token that is declared a byte must be written `<0xNN>`: llama.cpp reads the NN unchecked."""
+        kinds = self.metadata.get(_TOKEN_TYPES)
+        if kinds is None:
+            return
+        view = memoryview(self.data[kinds.begin : kinds.end]).cast("i")
+        at, read, data = tokens.begin, _U64.unpack_from, self.data
+        last = tokens.count - 1
+        while last >= 0 and view[last] != _BYTE_TOKEN_TYPE:
+            last -= 1
+        for index in range(last + 1):
+            end = at + 8 + read(data, at)[0]
+            if view[index] == _BYTE_TOKEN_TYPE and not (end - at == 14 and _BYTE_TOKEN.match(data, at + 8)):
+                written = data[at + 8 : min(end, at + 40)]
+                self.refuse(f"token {index} is declared a byte and written {written!r}", at + 8)
+            at = end
+
+    # The tensors.
+
+    def _tensors(self, n_tensors: int, alignment: int) -> tuple[int, int]:
+        """Check every tensor's place; return the number of weights and where the data begins."""
+        names: set[str] = set()
+        places: list[tuple[str, int, int, int]] = []
+        n_params = 0
+        for _ in range(n_tensors):
+            at = self.at
+            name = self.text("a tensor's name", TENSOR_NAME_BYTES_MAX)
+            if name in names:
+                self.refuse(f"the tensor {name!r} stands there twice", at)
+            names.add(name)
+            elements, size = self._tensor_size(name)
+            places.append((name, self.at, self.u64(f"the offset of tensor {name!r}"), size))
+            n_params += elements
+        data_offset = -(-self.at // alignment) * alignment
+        self._check_places(places, data_offset, alignment)
+        return n_params, data_offset
+
+    def _tensor_size(self, name: str) -> tuple[int, int]:
+        """Elements and bytes of the tensor whose dimensions come next. Python's integers do not overflow."""
+        at = self.at
+        n_dimensions = self.u32(f"the number of dimensions of tensor {name!r}")
+        if n_dimensions > DIMENSIONS_MAX:
+            self.refuse(f"tensor {name!r} has {n_dimensions} dimensions; {DIMENSIONS_MAX} at most can be", at)
+        dimensions = [self.u64(f"a dimension of tensor {name!r}") for _ in range(n_dimensions)]
+        elements = 1
+        for dimension in dimensions:
+            elements *= dimension
+            if not 1 <= dimension <= DIMENSION_MAX or elements > ELEMENTS_MAX:
+                self.refuse(f"tensor {name!r} has the impossible dimensions {dimensions}", at + 4)
+        at = self.at
+        tensor_type = self.u32(f"the type of tensor {name!r}")
+        if tensor_type not in _BLOCKS:
+            self.refuse(f"tensor {name!r} has the unknown type {tensor_type}", at, "convert the model again")
+        per_block, block_bytes = _BLOCKS[tensor_type]
+        row = dimensions[0] if dimensions else 1
+        if row % per_block:
+            self.refuse(f"tensor {name!r} has rows of {row}, no multiple of its type's block of {per_block}", at)
+        return elements, elements // per_block * block_bytes
+
+    def _check_places(self, places: list[tuple[str, int, int, int]], data_offset: int, alignment: int) -> None:
+        expected = 0
+        for name, at, offset, size in places:
+            if offset % alignment:
+                self.refuse(f"tensor {name!r} lies at {offset}, no multiple of the alignment {alignment}", at)
+            if offset != expected:
+                self.refuse(f"tensor {name!r} lies at {offset}, and the one before it ends at {expected}", at)
+            end = data_offset + offset + size
+            if end > self.size:
+                self.refuse(f"the file is truncated: tensor {name!r} would end at byte {end}", at)
+            expected = -(-(offset + size) // alignment) * alignment
+
+    def _described(self, version: int, alignment: int, n_tensors: int, n_params: int, data_offset: int) -> GgufHeader:
+        architecture = self.metadata["general.architecture"]
+        tokens = self.metadata.get(_TOKENS)
+        template = self.metadata.get("tokenizer.chat_template")
+        if template is not None and not isinstance(template, str):
+            self.refuse(f"tokenizer.chat_template is {_shown(template)}; a text up to {TEXT_BYTES_MAX} bytes can be")
+        return GgufHeader(
+            path=self.path,
+            version=version,
+            size_bytes=self.size,
+            architecture=architecture,
+            name=self._text_or_none("general.name"),
+            context_length=self.metadata.get(f"{architecture}.context_length"),
+            block_count=self.metadata.get(f"{architecture}.block_count"),
+            embedding_length=self.metadata.get(f"{architecture}.embedding_length"),
+            file_type=self._id_or_none("general.file_type"),
+            tokenizer_model=self._text_or_none("tokenizer.ggml.model"),
+            vocab_size=tokens.count if tokens else 0,
+            bos_token_id=self._id_or_none("tokenizer.ggml.bos_token_id"),
+            eos_token_id=self._id_or_none("tokenizer.ggml.eos_token_id"),
+            chat_template=template,
+            alignment=alignment,
+            n_tensors=n_tensors,
+            n_params=n_params,
+            data_offset=data_offset,
+        )
+
+    def _text_or_none(self, key: str) -> str | None:
+        value = self.metadata.get(key)
+        return value if isinstance(value, str) else None
+
+    def _id_or_none(self, key: str) -> int | None:
+        value = self.metadata.get(key)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    # The smallest parts.
+
+    def _take(self, n_bytes: int, what: str) -> int:
+        """Move past `n_bytes`; return where they begin."""
+        at = self.at
+        if n_bytes > self.size - at:
+            self.refuse(f"the file ends before {what}: {n_bytes} bytes wanted, {self.size - at} left")
+        self.at = at + n_bytes
+        return at
+
+    def u32(self, what: str) -> int:
+        value: int = _U32.unpack_from(self.data, self._take(4, what))[0]
+        return value
+
+    def u64(self, what: str) -> int:
+        value: int = _U64.unpack_from(self.data, self._take(8, what))[0]
+        return value
+
+    def text(self, what: str, bytes_max: int) -> str:
+        at = self.at
+        length = self.u64(f"the length of {what}")
+        if length > bytes_max:
+            self.refuse(f"{what} has {length} bytes; {bytes_max} at most can be", at)
+        start = self._take(length, what)
+        try:
+            return self.data[start : self.at].decode()
+        except UnicodeDecodeError:
+            self.refuse(f"{what} is not UTF-8: {self.data[start : start + 32]!r}", start)
+
+
+def _shown(value: object) -> str:
+    """A metadata value as an error message may show it: short."""
+    if isinstance(value, _Array):
+        return f"a list of {value.count}"
+    if isinstance(value, _LongText):
+        return f"a text of {value.n_bytes} bytes"
+    if value is None:
+        return "missing"
+    return repr(value)[:80]
