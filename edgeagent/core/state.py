@@ -64,8 +64,8 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     """Everything that the next step depends on, besides the agent.
 
     `past` are the exchanges that still fit into the model's window, oldest first; `dropped` counts those that
-    no longer do. `current` is the running turn. `refused` is why a rule or the
-    user refused the turn's last call, empty once a later call ran. `monitors` is the policies' memory, which core carries and never reads.
+    no longer do. `current` is the running turn. `trouble` is how
+    the turn ends if the model now only talks: its last call was refused or failed, and none has worked since. `monitors` is the policies' memory, which core carries and never reads.
     """
 
     version: int = STATE_VERSION
@@ -83,7 +83,7 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     turn_spent: Spent = Spent()
     session_spent: Spent = Spent()
     outcome: Outcome | None = None
-    refused: str = ""
+    trouble: Outcome | None = None
     density: int = DENSITY_START
     queued: tuple[str, ...] = ()
     monitors: Any = None

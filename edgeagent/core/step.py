@@ -8,6 +8,7 @@ that was reached, or in a failure that is said. Every way out goes through `_end
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -62,7 +63,7 @@ from edgeagent.core.values import (
     canonical_json,
 )
 from edgeagent.errors import IllegalTransition, ShapeError
-from edgeagent.shape.types import parse
+from edgeagent.shape.parse import parse
 
 ANSWER_TOKENS_MAX = 256
 """The most one model call may write: about a minute on a Pi 4 with a 135M model."""
@@ -102,9 +103,9 @@ def step(agent: Agent, state: State, event: Event) -> Transition:
         case ModelFailed():
             return _on_model_failed(agent, state, event)
         case ToolReturned():
-            return _on_tool_answer(agent, state, event.effect_id, event.value)
+            return _answer_call(agent, state, event.effect_id, event.value, ran=True)
         case ToolFailed():
-            return _on_tool_answer(agent, state, event.effect_id, _failure_text(event))
+            return _on_tool_failed(agent, state, event)
         case UserDecided():
             return _on_user_decided(agent, state, event)
         case EffectLost():
@@ -117,7 +118,7 @@ def step(agent: Agent, state: State, event: Event) -> Transition:
 
 def refuse(agent: Agent, state: State, effect: CallTool, because: str) -> Transition:
     """Answer a wanted call with a refusal, as the guard has judged, inside the same transition."""
-    state = _spend(replace(state, refused=because), refusals=1, returned_calls=1)
+    state = _spend(replace(state, trouble=Outcome("refused", because)), refusals=1, returned_calls=1)
     return _answer_call(agent, state, effect.effect_id, _refusal_text(because), ran=False)
 
 
@@ -208,8 +209,14 @@ def _on_model_failed(agent: Agent, state: State, event: ModelFailed) -> Transiti
     return _end_turn(agent, state, f"The model failed: {event.message}", Outcome("failed", event.message))
 
 
-def _on_tool_answer(agent: Agent, state: State, effect_id: int, answer: str) -> Transition:
-    return _answer_call(agent, state, effect_id, answer, ran=True)
+def _on_tool_failed(agent: Agent, state: State, event: ToolFailed) -> Transition:
+    failed = _call_where(state, lambda c: c.effect_id == event.effect_id and c.answer is None)
+    if failed is None:
+        return state, ()
+    text = f"{event.reason.replace('_', ' ')}: {event.message}"
+    trouble = Outcome("failed", f"{failed.tool} {text}")
+    answer = canonical_json({"error": text})
+    return _answer_call(agent, state, event.effect_id, answer, ran=True, trouble=trouble)
 
 
 def _on_user_decided(agent: Agent, state: State, event: UserDecided) -> Transition:
@@ -219,7 +226,7 @@ def _on_user_decided(agent: Agent, state: State, event: UserDecided) -> Transiti
     if event.approved:
         return state, (_call_effect(agent, state, held, confirmation=event.effect_id),)
     because = f"the user said no{': ' + event.text if event.text else ''}"
-    state = _spend(replace(state, refused=because), refusals=1)
+    state = _spend(replace(state, trouble=Outcome("refused", because)), refusals=1)
     return _answer_call(agent, state, held.effect_id, _refusal_text(because), ran=False)
 
 
@@ -235,7 +242,8 @@ def _on_effect_lost(agent: Agent, state: State, effect_id: int) -> Transition:
     if agent.by_name[lost.tool].idempotent:
         return state, (_call_effect(agent, state, lost, confirmation=lost.question_id),)
     unknown = f"unknown: {lost.tool} was interrupted; it may or may not have happened, check before you repeat it"
-    return _answer_call(agent, state, effect_id, canonical_json({"error": unknown}), ran=True)
+    trouble = Outcome("failed", unknown)
+    return _answer_call(agent, state, effect_id, canonical_json({"error": unknown}), ran=True, trouble=trouble)
 
 
 def _on_cancelled(agent: Agent, state: State, reason: str) -> Transition:
@@ -255,7 +263,7 @@ def _begin_turn(agent: Agent, state: State, text: str) -> Transition:
         turn=state.turn + 1,
         current=(Message("user", text),),
         made=(),
-        refused="",
+        trouble=None,
         outcome=None,
         turn_spent=replace(State().turn_spent, started_ms=state.now_ms),
     )
@@ -269,7 +277,7 @@ def _end_turn(
     last = written or Message("assistant", text or f"({outcome.kind}: {outcome.detail})")
     exchange = Exchange((*state.current, last))
     state = replace(
-        state, past=(*state.past, exchange), current=(), made=(), outcome=outcome, phase=Idle(), refused=""
+        state, past=(*state.past, exchange), current=(), made=(), outcome=outcome, phase=Idle(), trouble=None
     )
     effects: tuple[Effect, ...] = ()
     if text:
@@ -398,7 +406,9 @@ def _is_repeated(agent: Agent, state: State, tool: str, arguments: str, batch: t
     return same >= limit
 
 
-def _answer_call(agent: Agent, state: State, effect_id: int, answer: str, *, ran: bool) -> Transition:
+def _answer_call(
+    agent: Agent, state: State, effect_id: int, answer: str, *, ran: bool, trouble: Outcome | None = None
+) -> Transition:
     """Note the answer of one call; after the last one, go back to the model."""
     phase = state.phase
     if not isinstance(phase, AwaitingCalls) or _call_where(state, lambda c: c.effect_id == effect_id) is None:
@@ -406,7 +416,7 @@ def _answer_call(agent: Agent, state: State, effect_id: int, answer: str, *, ran
     calls = tuple(
         replace(c, answer=answer, ran=ran) if c.effect_id == effect_id and c.answer is None else c for c in phase.calls
     )
-    state = replace(state, phase=AwaitingCalls(calls), refused="" if ran else state.refused)
+    state = replace(state, phase=AwaitingCalls(calls), trouble=trouble if ran else state.trouble)
     if any(c.answer is None for c in calls):
         return state, ()
     return _calls_done(agent, state, calls)
@@ -451,10 +461,9 @@ def _spend(state: State, *, calls: int = 0, refusals: int = 0, returned_calls: i
     return replace(state, turn_spent=turn, session_spent=session)
 
 
-def _call_where(state: State, wanted: object) -> PendingCall | None:
+def _call_where(state: State, wanted: Callable[[PendingCall], bool]) -> PendingCall | None:
     if not isinstance(state.phase, AwaitingCalls):
         return None
-    assert callable(wanted)
     return next((c for c in state.phase.calls if wanted(c)), None)
 
 
@@ -516,7 +525,7 @@ def _question_ms(effect: CallTool) -> int:
 
 
 def _answered(state: State) -> Outcome:
-    return Outcome("refused", state.refused) if state.refused else Outcome("answered")
+    return state.trouble or Outcome("answered")
 
 
 def _closed(limit: str) -> Outcome:
@@ -530,10 +539,6 @@ def _closing_text(text: str, limit: str) -> str:
 
 def _refusal_text(because: str) -> str:
     return canonical_json({"refused": because})
-
-
-def _failure_text(event: ToolFailed) -> str:
-    return canonical_json({"error": f"{event.reason.replace('_', ' ')}: {event.message}"})
 
 
 def _shown(text: str) -> str:

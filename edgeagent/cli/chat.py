@@ -1,0 +1,64 @@
+"""`edgeagent chat`: talk with an agent; one session, many turns."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any
+
+import click
+
+from edgeagent.cli.door import open_session
+from edgeagent.cli.options import model_options, session_options
+from edgeagent.cli.run import say_until_done
+from edgeagent.cli.screen import Screen
+from edgeagent.core.state import Finished
+from edgeagent.errors import ExitCode
+
+GOODBYES = {"/quit", "/exit"}
+
+
+@click.command()
+@click.argument("agent")
+@model_options
+@session_options
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line: every event and effect.")
+def chat(agent: str, as_json: bool, **options: Any) -> int:
+    """Talk with AGENT (FILE.py or FILE.py:NAME), a line a turn.
+
+    Ctrl-C stops the answer and keeps the session; Ctrl-D or /quit ends it. Piped lines are turns too.
+
+    \b
+    Example:
+      edgeagent chat examples/greenhouse.py
+    """
+    screen = Screen(sys.stdout, sys.stderr, as_json=as_json, streams=True)
+    session = open_session(agent, screen, options)
+    state = session.state
+    try:
+        while not isinstance(state.phase, Finished):
+            line = _next_line()
+            if line is None or line in GOODBYES:
+                break
+            if line:
+                state = say_until_done(session, line)
+    finally:
+        session.close()
+    screen.result(state.outcome, str(session.trace_path))
+    return int(ExitCode.DONE)
+
+
+def _next_line() -> str | None:
+    """The user's next line without white space around it; None at the end. Ctrl-C gives an empty one."""
+    if not sys.stdin.isatty():
+        line = sys.stdin.readline()
+        return line.strip() if line else None
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401  (importing it is what gives input() its history and editing)
+    try:
+        return input("> ").strip()
+    except EOFError:
+        return None
+    except KeyboardInterrupt:
+        print("(Ctrl-D ends the session)", file=sys.stderr)
+        return ""

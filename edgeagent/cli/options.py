@@ -1,0 +1,64 @@
+"""The options that `run`, `chat` and `check` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace as with_fields
+from pathlib import Path
+from typing import Any
+
+import click
+from msgspec.structs import replace
+
+from edgeagent.core.agent import Agent
+from edgeagent.runtime.config import Settings, read_settings
+from edgeagent.runtime.wiring import agent_path
+
+
+def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --model, --engine, --context-tokens, --threads, --config and --verbose."""
+    for option in reversed(
+        (
+            click.option("--model", metavar="NAME|FILE", help="A pulled model's name, or a GGUF file."),
+            click.option(
+                "--engine",
+                type=click.Choice(["auto", "llguidance", "gbnf"]),
+                help="What holds the model to the grammar.",
+            ),
+            click.option("--context-tokens", type=click.IntRange(min=256), help="Size of the model's window."),
+            click.option("--threads", type=click.IntRange(min=1), help="Default: one a core."),
+            click.option("--config", type=click.Path(path_type=Path), help="Default: edgeagent.toml beside AGENT."),
+            click.option("--verbose", is_flag=True, help="Show llama.cpp's own log."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --seed, --max-steps, --max-tokens, --timeout and --state."""
+    for option in reversed(
+        (
+            click.option("--seed", type=int, default=0, show_default=True, help="Chance is an input."),
+            click.option("--max-steps", type=click.IntRange(min=1), help="Model calls a turn may take."),
+            click.option("--max-tokens", type=click.IntRange(min=1), help="Tokens a turn may write."),
+            click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Wall time of a turn."),
+            click.option("--state", type=click.Path(path_type=Path), help="Where sessions are kept."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def settings_from(agent_spec: str, config: Path | None, **given: Any) -> Settings:
+    """The operator's settings with the command line's on top."""
+    settings = read_settings(config, beside=agent_path(agent_spec).parent)
+    names = {"model": "name", "engine": "engine", "context_tokens": "context_tokens", "threads": "threads"}
+    changed = {names[k]: v for k, v in given.items() if k in names and v is not None}
+    return replace(settings, model=replace(settings.model, **changed), state=str(given.get("state") or settings.state))
+
+
+def with_limits(agent: Agent, max_steps: int | None, max_tokens: int | None, timeout: float | None) -> Agent:
+    """The agent with tighter or wider limits for this run."""
+    given = {"steps": max_steps, "completion_tokens": max_tokens, "seconds": timeout}
+    return with_fields(agent, budget=replace(agent.budget, **{k: v for k, v in given.items() if v is not None}))

@@ -1,0 +1,175 @@
+"""What a running session shows: activity on stderr, the answer on stdout, or one JSON object a line."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import Any, TextIO, assert_never
+
+import msgspec
+
+from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish, Say
+from edgeagent.core.events import Event, ModelAnswered, ToolFailed, ToolReturned
+from edgeagent.core.state import State
+from edgeagent.core.values import Outcome
+from edgeagent.driver.person import Decision
+from edgeagent.errors import ExitCode
+
+SHOWN_MAX = 300
+"""Characters of a result that the activity line shows; the trace has all of it."""
+
+
+def exit_code_of(outcome: Outcome | None) -> ExitCode:
+    """How a run that ended so leaves the shell."""
+    if outcome is None:
+        return ExitCode.ERROR
+    match outcome.kind:
+        case "answered":
+            return ExitCode.DONE
+        case "refused" | "halted":
+            return ExitCode.REFUSED
+        case "budget":
+            return ExitCode.TIME_OUT if outcome.detail == "seconds" else ExitCode.BUDGET
+        case "failed":
+            return ExitCode.TIME_OUT if "time out" in outcome.detail else ExitCode.ERROR
+        case "cancelled":
+            return ExitCode.INTERRUPTED
+        case _:
+            assert_never(outcome.kind)
+
+
+class Screen:
+    """Writes a session to two streams: answers to `out`, activity to `err`. With `streams`, words appear as written."""
+
+    def __init__(
+        self, out: TextIO, err: TextIO, *, as_json: bool, quiet: bool = False, streams: bool = False
+    ) -> None:
+        self._out, self._err, self._as_json, self._quiet = out, err, as_json, quiet
+        self._streams = streams and out.isatty() and not as_json
+        self._live = err.isatty() and not as_json and not quiet
+        self._color = self._live and "NO_COLOR" not in os.environ
+        self._streamed, self._hides = "", False
+        self._line_open = False
+
+    def watch(self, event: Event, state: State, effects: tuple[Effect, ...]) -> None:
+        """Show one transition."""
+        if self._as_json:
+            self._json({"event": type(event).__name__, **_fields(event)})
+            for effect in effects:
+                self._json({"effect": type(effect).__name__, **_fields(effect)})
+            return
+        self._show_event(event)
+        for effect in effects:
+            self._show_effect(effect)
+
+    def progress(self, done: int, total: int) -> None:
+        """One line, rewritten, while a prompt is evaluated."""
+        if self._live:
+            self._err.write(f"\r\x1b[Kreading the prompt: {done}/{total} tokens")
+            self._err.flush()
+            self._line_open = True
+
+    def stream(self, text: str) -> None:
+        """Show words as the model writes them; what begins like a call is not for people."""
+        if not self._streams:
+            return
+        if self._hides or (not self._streamed and not text.strip()):
+            return
+        if not self._streamed and text.lstrip().startswith(("{", "[", "<")):
+            self._hides = True
+            return
+        self._clear_line()
+        self._streamed += text
+        self._out.write(text)
+        self._out.flush()
+
+    def activity(self, text: str) -> None:
+        """One line of what goes on, on stderr."""
+        if self._as_json or self._quiet:
+            return
+        self._clear_line()
+        print(f"\x1b[2m{text}\x1b[0m" if self._color else text, file=self._err, flush=True)
+
+    def result(self, outcome: Outcome | None, trace: str) -> None:
+        """Say where the trace is; with --json, the last line."""
+        if self._as_json:
+            self._json({"outcome": _fields(outcome) if outcome else None, "trace": trace})
+        else:
+            self.activity(f"trace: {trace}")
+
+    def _show_event(self, event: Event) -> None:
+        match event:
+            case ToolReturned(value=value):
+                self.activity(f"  ← {_short(value)}")
+            case ToolFailed(reason=reason, message=message):
+                self.activity(f"  ✗ {reason.replace('_', ' ')}: {_short(message)}")
+            case ModelAnswered(usage=usage):
+                self.activity(
+                    f"  model: {usage.prompt} prompt tokens ({usage.evaluated} evaluated), {usage.completion} written "
+                    f"({usage.forced} forced), {usage.micros / 1e6:.2f} s"
+                )
+            case _:
+                pass
+
+    def _show_effect(self, effect: Effect) -> None:
+        match effect:
+            case CallTool(tool=tool, arguments=arguments):
+                self.activity(f"→ {tool}({_arguments(arguments)})")
+            case Say(text=text):
+                self._clear_line()
+                rest = text.removeprefix(self._streamed.strip()) if self._streamed else text
+                self._streamed = ""
+                print(rest, file=self._out, flush=True)
+            case Finish(reason=reason):
+                self.activity(f"session ended: {reason}")
+            case AskModel():
+                self._streamed, self._hides = "", False
+            case AskUser() | CancelEffect():
+                pass
+
+    def _json(self, row: dict[str, Any]) -> None:
+        print(json.dumps(row, ensure_ascii=False), file=self._out, flush=True)
+
+    def _clear_line(self) -> None:
+        if self._line_open:
+            self._err.write("\r\x1b[K")
+            self._line_open = False
+
+
+def ask_on_terminal(question: AskUser) -> Decision:
+    """Ask on the controlling terminal; without one the answer is no."""
+    if not sys.stdin.isatty() or not sys.stderr.isatty():
+        return Decision(False, "there is no terminal to ask on")
+    print(f"\n{question.because}.\n  {question.tool}({_arguments(question.arguments)})", file=sys.stderr)
+    print("Run exactly this? [y/N] ", end="", file=sys.stderr, flush=True)
+    answer = sys.stdin.readline().strip().lower()
+    return Decision(answer in {"y", "yes"}, "" if answer in {"y", "yes", "n", "no", ""} else answer)
+
+
+def clock_text(at_ms: int) -> str:
+    """Local time of day with milliseconds."""
+    return time.strftime("%H:%M:%S", time.localtime(at_ms / 1000)) + f".{at_ms % 1000:03d}"
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, msgspec.Struct):
+        return _fields(value)
+    if isinstance(value, tuple):
+        return [_plain(v) for v in value]
+    return value
+
+
+def _arguments(text: str) -> str:
+    return ", ".join(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in json.loads(text).items())
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…"

@@ -1,0 +1,111 @@
+"""Run tools: each call in a thread of its own, with a time-out, answered exactly once.
+
+A Python thread cannot be ended from outside. A tool that does not return in time is answered with a time-out
+and left behind; its effect is unknown, and what it returns later is not heard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import orjson
+
+from edgeagent.core.agent import Tool
+from edgeagent.core.effects import CallTool, Effect
+from edgeagent.core.events import ToolFailed, ToolReturned
+from edgeagent.core.values import canonical_json
+from edgeagent.driver.base import Post
+from edgeagent.errors import ShapeError
+
+RESULT_BYTES_MAX = 64 * 1024
+"""The most of a result that is recorded; a tool that returns more is answered with the beginning and the size."""
+
+LEFT_BEHIND_MAX = 16
+"""Calls that may be left behind before no new one is started: something outside hangs, and threads are not free."""
+
+
+class ToolDriver:
+    """Owns the threads that tools run in."""
+
+    def __init__(self, tools: Mapping[str, Tool]) -> None:
+        self._tools = tools
+        self._open: dict[int, threading.Timer] = {}
+        self._left_behind = 0
+        self._lock = threading.Lock()
+
+    def submit(self, effect: Effect, post: Post) -> None:
+        """Start the call; ToolReturned or ToolFailed follows."""
+        assert isinstance(effect, CallTool), "the wiring sends only calls here"
+        if self._left_behind >= LEFT_BEHIND_MAX:
+            post(ToolFailed(0, effect.effect_id, "unavailable", f"{LEFT_BEHIND_MAX} earlier calls still hang"))
+            return
+        timer = threading.Timer(effect.timeout_ms / 1000, self._time_out, (effect, post))
+        timer.daemon = True
+        with self._lock:
+            self._open[effect.effect_id] = timer
+        timer.start()
+        name = f"tool {effect.tool} {effect.effect_id}"
+        threading.Thread(target=self._run, args=(effect, post), name=name, daemon=True).start()
+
+    def cancel(self, effect_id: int) -> None:
+        """Nothing can be stopped halfway; the call ends or times out on its own."""
+
+    def close(self) -> None:
+        """Stop listening to calls that are still running."""
+        with self._lock:
+            timers = list(self._open.values())
+            self._open.clear()
+        for timer in timers:
+            timer.cancel()
+
+    def _run(self, effect: CallTool, post: Post) -> None:
+        started = time.perf_counter_ns()
+        event = _result_of(self._tools[effect.tool], effect)
+        micros = (time.perf_counter_ns() - started) // 1000
+        if self._is_first_answer(effect.effect_id):
+            post(msgspec.structs.replace(event, micros=micros))
+        else:
+            self._left_behind -= 1
+
+    def _time_out(self, effect: CallTool, post: Post) -> None:
+        if self._is_first_answer(effect.effect_id):
+            self._left_behind += 1
+            limit = effect.timeout_ms / 1000
+            post(ToolFailed(0, effect.effect_id, "time_out", f"no result after {limit:g} s; its effect is unknown"))
+
+    def _is_first_answer(self, effect_id: int) -> bool:
+        with self._lock:
+            timer = self._open.pop(effect_id, None)
+        if timer is not None:
+            timer.cancel()
+        return timer is not None
+
+
+def _result_of(tool: Tool, effect: CallTool) -> ToolReturned | ToolFailed:
+    try:
+        arguments = tool.parameters.decode(orjson.loads(effect.arguments))
+    except ShapeError as error:
+        return ToolFailed(0, effect.effect_id, "rejected", str(error))
+    try:
+        returned = tool.function(**arguments)
+        if inspect.iscoroutine(returned):
+            returned = asyncio.run(returned)
+        return ToolReturned(0, effect.effect_id, result_json(returned))
+    # The tool is the user's own code and may raise anything, SystemExit included; it must not end the agent.
+    except BaseException as error:
+        return ToolFailed(0, effect.effect_id, "raised", f"{type(error).__name__}: {error}"[:RESULT_BYTES_MAX])
+
+
+def result_json(value: Any) -> str:
+    """A tool's result as canonical JSON text, at most RESULT_BYTES_MAX bytes. Raises TypeError if it has no JSON form."""
+    text = canonical_json(msgspec.to_builtins(value))
+    if len(text.encode()) <= RESULT_BYTES_MAX:
+        return text
+    beginning = text.encode()[: RESULT_BYTES_MAX // 2].decode(errors="ignore")
+    return canonical_json({"beginning": beginning, "truncated_from_bytes": len(text.encode())})

@@ -1,0 +1,63 @@
+"""The operator's settings: `edgeagent.toml`, with the command line on top. Unknown keys are refused."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from edgeagent.errors import ConfigError
+
+FILE_NAME = "edgeagent.toml"
+
+EngineName = Literal["auto", "llguidance", "gbnf"]
+
+
+class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which model, and how it runs. `context_tokens` is the window, `threads` None means one a core.
+
+    `temperature` 0 takes the most likely token each time.
+    """
+
+    name: str = "smollm2"
+    context_tokens: int = 2048
+    threads: int | None = None
+    engine: EngineName = "auto"
+    temperature: float = 0.0
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All settings. `policy` is read by the policy layer."""
+
+    model: ModelSettings = ModelSettings()
+    state: str = ""
+    policy: dict[str, Any] = {}
+
+
+def read_settings(path: Path | None, *, beside: Path) -> Settings:
+    """Read `path`, or else $EDGEAGENT_CONFIG, or else edgeagent.toml in the folder `beside`; defaults if there is none.
+
+    Raises ConfigError naming file and key.
+    """
+    named = path or (Path(os.environ["EDGEAGENT_CONFIG"]) if os.environ.get("EDGEAGENT_CONFIG") else None)
+    file = named or beside / FILE_NAME
+    if named is None and not file.exists():
+        return Settings()
+    try:
+        return msgspec.convert(tomllib.loads(file.read_text()), Settings)
+    except OSError as error:
+        raise ConfigError(f"{file}: {error.strerror}; give another file with --config") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise ConfigError(f"{file}: {error}") from error
+
+
+def state_root(settings: Settings) -> Path:
+    """The folder of all sessions: `state` of the settings, $EDGEAGENT_STATE, or the XDG state folder."""
+    named = settings.state or os.environ.get("EDGEAGENT_STATE")
+    if named:
+        return Path(named).expanduser()
+    base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(base).expanduser() / "edgeagent"

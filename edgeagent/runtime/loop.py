@@ -1,0 +1,85 @@
+"""Take one event, step, record, then submit what step asked for: the order that everything else relies on.
+
+An event and the digest of its effects are on disk before the first of these effects leaves.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from edgeagent.core.agent import Agent
+from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish, Say
+from edgeagent.core.events import Event
+from edgeagent.core.replay import Step
+from edgeagent.core.state import State, is_resting
+from edgeagent.driver.base import Driver
+
+INBOX_MAX = 1_024
+"""Events that may wait. Each outstanding effect posts one, so only a flood of words can fill it; then posting waits."""
+
+Watch = Callable[[Event, State, tuple[Effect, ...]], None]
+
+
+class Recorder(Protocol):
+    """Where records go: the trace, or nothing."""
+
+    def append(self, event: Event, effects: tuple[Effect, ...], *, sync: bool) -> None:
+        """Write one record; with `sync` it is on the disk when this returns. Raises TraceError."""
+
+
+class Loop:
+    """Runs one session. Only the thread that calls `run` touches the state; `post` may be called from any."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        step: Step,
+        recorder: Recorder,
+        drivers: Mapping[type, Driver],
+        clock_ms: Callable[[], int],
+        *,
+        state: State | None = None,
+        watch: Watch | None = None,
+    ) -> None:
+        self.state = state or State()
+        self._agent, self._step, self._recorder, self._drivers = agent, step, recorder, drivers
+        self._clock_ms, self._watch = clock_ms, watch
+        self._inbox: queue.Queue[Event] = queue.Queue(INBOX_MAX)
+
+    def post(self, event: Event) -> None:
+        """Put an event into the inbox. It is stamped when it is taken out, so that times follow the order of records."""
+        self._inbox.put(event)
+
+    def run(self) -> State:
+        """Work until nothing is outstanding and the inbox is empty; return the state."""
+        while not (is_resting(self.state) and self._inbox.empty()):
+            self._take(self._inbox.get())
+        return self.state
+
+    def submit(self, effects: tuple[Effect, ...]) -> None:
+        """Hand effects to their drivers, in order."""
+        for effect in effects:
+            match effect:
+                case AskModel() | CallTool() | AskUser():
+                    self._drivers[type(effect)].submit(effect, self.post)
+                case CancelEffect(target=target):
+                    for driver in self._drivers.values():
+                        driver.cancel(target)
+                case Say() | Finish():
+                    pass  # Notices: whoever watches shows them.
+
+    def _take(self, event: Event) -> None:
+        event = replace(event, at_ms=max(self._clock_ms(), self.state.now_ms))
+        state, effects = self._step(self._agent, self.state, event)
+        self._recorder.append(event, effects, sync=any(self._must_not_repeat(e) for e in effects))
+        self.state = state
+        if self._watch is not None:
+            self._watch(event, state, effects)
+        self.submit(effects)
+
+    def _must_not_repeat(self, effect: Effect) -> bool:
+        return isinstance(effect, CallTool) and not self._agent.by_name[effect.tool].idempotent

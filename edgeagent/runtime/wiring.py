@@ -1,0 +1,155 @@
+"""Put the parts together, by value: agent file → agent → guard → drivers → session."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from edgeagent.codec.dialect import dialect_called
+from edgeagent.core.agent import Agent
+from edgeagent.core.effects import AskModel, AskUser, CallTool
+from edgeagent.core.replay import Step
+from edgeagent.driver.base import Driver
+from edgeagent.driver.person import Decide, PersonDriver, nobody
+from edgeagent.driver.scripted import ScriptedModel
+from edgeagent.driver.tool import ToolDriver
+from edgeagent.errors import ConfigError, EdgeAgentError
+from edgeagent.policy.guard import AllowAll, Guard, guarded_step
+from edgeagent.runtime.config import ModelSettings
+
+if TYPE_CHECKING:
+    from edgeagent.driver.llama.model import LlamaDriver
+
+SCRIPT_PREFIX = "script:"
+"""A model name that begins so is a JSON file with a list of answers, for dry runs without weights."""
+
+OnText = Callable[[str], None]
+OnProgress = Callable[[int, int], None]
+
+
+def load_agent(spec: str) -> Agent:
+    """Load `FILE.py` or `FILE.py:NAME`; without a name the file must hold exactly one Agent.
+
+    Raises ConfigError naming the file, and ShapeError or GrammarError as the declarations deserve.
+    """
+    path, name = _split_spec(spec)
+    module = _run_file(path)
+    agents = {n: v for n, v in vars(module).items() if isinstance(v, Agent)}
+    if name:
+        if name not in agents:
+            raise ConfigError(f"{path} has no Agent called {name}; it has: {', '.join(agents) or 'none'}")
+        return agents[name]
+    different = list({id(a): a for a in agents.values()}.values())
+    if len(different) != 1:
+        found = ", ".join(agents) or "none"
+        raise ConfigError(f"{path} must hold one Agent, or say which as {path}:NAME; it holds: {found}")
+    return different[0]
+
+
+def agent_path(spec: str) -> Path:
+    """The file of an agent spec."""
+    return _split_spec(spec)[0]
+
+
+def guard_of(agent: Agent) -> Guard:
+    """The guard that enforces the agent's rules."""
+    return AllowAll()
+
+
+def step_of(agent: Agent) -> Step:
+    """The guarded step of this agent: what the loop runs and what replay repeats."""
+    return partial(guarded_step, guard_of(agent))
+
+
+def with_dialect(agent: Agent, dialect: str) -> Agent:
+    """The same agent, reading what the model writes in that dialect."""
+    return dataclasses.replace(agent, dialect=dialect_called(dialect))
+
+
+def drivers_of(agent: Agent, model: Driver, decide: Decide = nobody) -> dict[type, Driver]:
+    """Which driver answers which effect."""
+    return {AskModel: model, CallTool: ToolDriver(agent.by_name), AskUser: PersonDriver(decide)}
+
+
+def scripted_model(name: str) -> ScriptedModel:
+    """The model behind a `script:FILE` name. Raises ConfigError."""
+    file = Path(name.removeprefix(SCRIPT_PREFIX))
+    try:
+        script = orjson.loads(file.read_bytes())
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise ConfigError(f"{file}: {error}; a script is a JSON list of strings, the model's answers in order") from error
+    if not isinstance(script, list) or not all(isinstance(each, str) for each in script):
+        raise ConfigError(f"{file}: a script is a JSON list of strings, the model's answers in order")
+    return ScriptedModel(script)
+
+
+def llama_model(
+    agent: Agent,
+    settings: ModelSettings,
+    *,
+    on_text: OnText | None = None,
+    on_progress: OnProgress | None = None,
+    verbose: bool = False,
+) -> LlamaDriver:
+    """Load the model and check the agent's grammars against it. Raises ModelError or GrammarError."""
+    from edgeagent.driver.llama.model import LlamaDriver  # Only here: it brings numpy and llama.cpp.
+    from edgeagent.driver.llama.store import find
+
+    return LlamaDriver.load(
+        find(settings.name),
+        agent,
+        n_ctx=settings.context_tokens,
+        threads=settings.threads,
+        engine=settings.engine,
+        temperature=settings.temperature,
+        on_text=on_text,
+        on_progress=on_progress,
+        verbose=verbose,
+    )
+
+
+def _split_spec(spec: str) -> tuple[Path, str]:
+    file, colon, name = spec.rpartition(":")
+    if colon and file.endswith(".py"):
+        return Path(file), name
+    return Path(spec), ""
+
+
+def _run_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise ConfigError(f"{path}: no such agent file")
+    spec = importlib.util.spec_from_file_location(f"edgeagent_user_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"{path}: an agent file is a Python file that ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # Dataclasses and string annotations look their module up by name.
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # So that an agent file can import its neighbours, as a script can.
+    try:
+        spec.loader.exec_module(module)
+    except EdgeAgentError:
+        raise
+    # The file is the user's own code and may raise anything; it is their setup that is wrong.
+    except Exception as error:
+        raise ConfigError(f"{path}, line {_line_in(path, error)}: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _line_in(path: Path, error: BaseException) -> Any:
+    if isinstance(error, SyntaxError):
+        return error.lineno
+    line, frame = "?", error.__traceback__
+    while frame is not None:
+        if Path(frame.tb_frame.f_code.co_filename) == path:
+            line = str(frame.tb_lineno)
+        frame = frame.tb_next
+    return line
