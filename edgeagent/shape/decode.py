@@ -1,0 +1,471 @@
+"""A JSON value to a value of the declared type and back, strictly; every refusal names the place and what was found.
+
+Nothing is coerced: "5" is no number, 1 is no true, an unknown key is an error. The one leniency is JSON Schema's own:
+1.0 is an integer. It knows nodes only, no annotations.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, Never, assert_never
+
+from edgeagent.errors import ShapeError
+from edgeagent.shape import formats, pattern
+from edgeagent.shape.nodes import (
+    Anything,
+    Boolean,
+    Choice,
+    Coded,
+    Dictionary,
+    Either,
+    Fixed,
+    Integer,
+    Many,
+    Named,
+    Node,
+    Noted,
+    Null,
+    Number,
+    Record,
+    Table,
+    Text,
+    limits_text,
+)
+
+SHOWN_MAX = 60  # Characters of a wrong value that a message repeats: enough to recognise it.
+
+
+def decode(node: Node, value: Any, path: str, table: Table) -> Any:
+    """Return the typed value; raise `ShapeError` naming the path."""
+    match node:
+        case Anything():
+            return _json(value, path)
+        case Null():
+            return None if value is None else _wrong(path, value, "null")
+        case Boolean():
+            return value if isinstance(value, bool) else _wrong(path, value, "true or false")
+        case Integer():
+            return _integer(node, value, path)
+        case Number():
+            return _number(node, value, path)
+        case Text():
+            return _text(node, value, path)
+        case Coded():
+            return _coded(node, value, path)
+        case Choice():
+            return _choice(node, value, path)
+        case Many():
+            return _many(node, value, path, table)
+        case Fixed():
+            return _fixed(node, value, path, table)
+        case Dictionary():
+            return _dictionary(node, value, path, table)
+        case Record():
+            return _record(node, value, path, table)
+        case Either():
+            return _either(node, value, path, table)
+        case Noted():
+            return decode(node.inner, value, path, table)
+        case Named():
+            return decode(table[node.name], value, path, table)
+        case _:
+            assert_never(node)
+
+
+# --- scalars -------------------------------------------------------------------------------------------------------
+
+
+def _integer(node: Integer, value: Any, path: str) -> int:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        _wrong(path, value, "an integer")
+    _within(value, node.low, False, node.high, False, path)
+    if node.multiple_of is not None and value % node.multiple_of:
+        _refuse(path, f"{_shown(value)} is not a multiple of {node.multiple_of}")
+    return int(value)
+
+
+def _number(node: Number, value: Any, path: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        _wrong(path, value, "a number")
+    _within(value, node.low, node.low_open, node.high, node.high_open, path)
+    try:
+        number = float(value)
+    except OverflowError:
+        _refuse(path, "an integer outside the range of a float")
+    if not math.isfinite(number):
+        _refuse(path, f"{number} is not a finite number")
+    # By their decimal texts: 0.3 is a multiple of 0.1, though not in binary.
+    if node.multiple_of is not None and not is_multiple(number, node.multiple_of):
+        _refuse(path, f"{_shown(value)} is not a multiple of {node.multiple_of}")
+    return number
+
+
+def is_multiple(value: float, of: float) -> bool:
+    """Return whether the number is a multiple, both read as the decimals they are written as."""
+    left, right = Decimal(repr(value)), Decimal(repr(of))
+    scale = max(0, -_exponent(left), -_exponent(right))
+    return int(left.scaleb(scale, _WIDE)) % int(right.scaleb(scale, _WIDE)) == 0
+
+
+def _exponent(number: Decimal) -> int:
+    exponent = number.as_tuple().exponent
+    return exponent if isinstance(exponent, int) else 0
+
+
+def _wide_context() -> Any:
+    from decimal import Context
+
+    return Context(prec=1400)  # A float has at most 309 digits before and 1,074 after the point.
+
+
+_WIDE = _wide_context()
+
+
+def _within(value: Any, low: Any, low_open: bool, high: Any, high_open: bool, path: str) -> None:
+    if low is not None and (value < low or (low_open and value == low)):
+        _refuse(path, f"{_shown(value)} is {'not above' if low_open else 'below'} the minimum {low}")
+    if high is not None and (value > high or (high_open and value == high)):
+        _refuse(path, f"{_shown(value)} is {'not below' if high_open else 'above'} the maximum {high}")
+
+
+def _text(node: Text, value: Any, path: str) -> str:
+    if not isinstance(value, str):
+        _wrong(path, value, "a string")
+    _counted(len(value), node.least, node.most, "characters", path)
+    if node.pattern is not None and not matches(node.pattern, value):
+        _refuse(path, f"{_shown(value)} does not match the pattern {node.pattern}")
+    if node.format in formats.PATTERNS and not fits(formats.PATTERNS[node.format], value):
+        _refuse(path, f"{_shown(value)} is not of the format {node.format}")
+    return str(value)
+
+
+def matches(searched: str, text: str) -> bool:
+    """Return whether a pattern of a schema, which is searched for, lets the text through."""
+    return _compiled(searched, True).fullmatch(text) is not None
+
+
+def fits(whole: str, text: str) -> bool:
+    """Return whether the whole text is of the pattern."""
+    return _compiled(whole, False).fullmatch(text) is not None
+
+
+@lru_cache(maxsize=512)
+def _compiled(text: str, searched: bool) -> re.Pattern[str]:
+    return re.compile(pattern.regex(pattern.parse(text)) if searched else text)
+
+
+def _coded(node: Coded, value: Any, path: str) -> Any:
+    if not isinstance(value, str):
+        _wrong(path, value, f"a string that holds a {node.coding.python.__name__}")
+    if not fits(node.coding.pattern, value):
+        _refuse(path, f"{_shown(value)} is not a {node.coding.format or node.coding.python.__name__}")
+    try:
+        typed = node.coding.decode(value)
+    except (ValueError, ArithmeticError) as error:
+        _refuse(path, f"{_shown(value)} is not a {node.coding.python.__name__}: {error}")
+    _limits(node, typed, path)
+    return typed
+
+
+def _limits(node: Coded, typed: Any, path: str) -> None:
+    try:
+        _within(typed, node.low, node.low_open, node.high, node.high_open, path)
+    except TypeError as error:
+        _refuse(path, f"{_shown(typed)} cannot be compared with its limits ({limits_text(node)}): {error}")
+    if node.least or node.most is not None:
+        _counted(len(typed), node.least, node.most, "bytes", path)
+
+
+def _choice(node: Choice, value: Any, path: str) -> Any:
+    for allowed, python in node.options:
+        if same_json(allowed, value):
+            return python
+    words = ", ".join(_shown(allowed) for allowed, _ in node.options)
+    _refuse(path, f"{_shown(value)} is not one of {words}")
+
+
+def same_json(left: Any, right: Any) -> bool:
+    """Return whether two JSON values are equal as JSON Schema means it: 1 is 1.0, but not true."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, int | float) and isinstance(right, int | float):
+        return left == right
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same_json, left, right))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same_json(left[key], right[key]) for key in left)
+    return type(left) is type(right) and bool(left == right)
+
+
+def _json(value: Any, path: str) -> Any:
+    """Return a value that is JSON through and through."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else _refuse(path, f"{value} is not a finite number")
+    if isinstance(value, list):
+        return [_json(item, f"{path}[{index}]") for index, item in enumerate(value)]
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: _json(item, _below(path, key)) for key, item in value.items()}
+    return _wrong(path, value, "a JSON value")
+
+
+# --- containers ----------------------------------------------------------------------------------------------------
+
+
+def _many(node: Many, value: Any, path: str, table: Table) -> Any:
+    if not isinstance(value, list):
+        _wrong(path, value, "an array")
+    _counted(len(value), node.least, node.most, "items", path)
+    if node.unique:
+        _all_different(value, path)
+    items = [decode(node.item, item, f"{path}[{index}]", table) for index, item in enumerate(value)]
+    try:
+        return node.build(items)
+    except TypeError as error:  # Only a set can do that, of something that does not hash.
+        _refuse(path, str(error))
+
+
+def _all_different(items: list[Any], path: str) -> None:
+    for index, item in enumerate(items):
+        if any(same_json(item, earlier) for earlier in items[:index]):
+            _refuse(path, f"{_shown(item)} appears twice")
+
+
+def _fixed(node: Fixed, value: Any, path: str, table: Table) -> tuple[Any, ...]:
+    if not isinstance(value, list):
+        _wrong(path, value, "an array")
+    if len(value) != len(node.items):
+        _refuse(path, f"{len(value)} items instead of {len(node.items)}")
+    pairs = zip(node.items, value, strict=True)
+    return tuple(decode(item, part, f"{path}[{index}]", table) for index, (item, part) in enumerate(pairs))
+
+
+def _dictionary(node: Dictionary, value: Any, path: str, table: Table) -> dict[Any, Any]:
+    if not isinstance(value, Mapping):
+        _wrong(path, value, "an object")
+    _counted(len(value), node.least, node.most, "keys", path)
+    typed: dict[Any, Any] = {}
+    for key, item in value.items():
+        below = _below(path, str(key))
+        typed[decode(node.key, key, below, table)] = decode(node.value, item, below, table)
+    return typed
+
+
+def _record(node: Record, value: Any, path: str, table: Table) -> Any:
+    members = members_of(node, value, path, table)
+    try:
+        return node.build(**members)
+    except ShapeError:
+        raise
+    except (ValueError, TypeError) as error:  # The class's own check: __post_init__, a validator.
+        _refuse(path, f"{node.name} refuses it: {error}")
+
+
+def members_of(node: Record, value: Any, path: str, table: Table) -> dict[str, Any]:
+    """Return the typed members by the keywords of their class; those with a default may be absent."""
+    if not isinstance(value, Mapping):
+        _wrong(path, value, "an object")
+    known = {field.key for field in node.fields}
+    if node.tag is not None:
+        _check_tag(node.tag, value, path)
+        known.add(node.tag[0])
+    for key in value:
+        if key not in known:
+            names = ", ".join(field.key for field in node.fields) or "none"
+            _refuse(_below(path, str(key)), f"unknown key; the keys are: {names}")
+    members: dict[str, Any] = {}
+    for field in node.fields:
+        if field.key in value:
+            members[field.argument] = decode(field.node, value[field.key], _below(path, field.key), table)
+        elif field.required:
+            _refuse(_below(path, field.key), "missing")
+    return members
+
+
+def _check_tag(tag: tuple[str, str | int], value: Mapping[str, Any], path: str) -> None:
+    key, expected = tag
+    if key not in value:
+        _refuse(_below(path, key), f"missing; it must be {_shown(expected)}")
+    if not same_json(expected, value[key]):
+        _refuse(_below(path, key), f"{_shown(value[key])} is not {_shown(expected)}")
+
+
+def _either(node: Either, value: Any, path: str, table: Table) -> Any:
+    options = [_resolved(option, table) for option in node.options]
+    if isinstance(value, float):  # 1.0 is an integer too, but a number first if that is offered.
+        options.sort(key=lambda option: not isinstance(option, Number))
+    elif isinstance(value, int):
+        options.sort(key=lambda option: isinstance(option, Number))
+    reasons: list[str] = []
+    for option in options:
+        try:
+            return decode(option, value, path, table)
+        except ShapeError as error:
+            if _is_meant(option, value):
+                raise
+            reasons.append(str(error))
+    _refuse(path, "nothing fits: " + "; ".join(dict.fromkeys(reasons)))
+
+
+def _resolved(node: Node, table: Table) -> Node:
+    while isinstance(node, Named | Noted):
+        node = table[node.name] if isinstance(node, Named) else node.inner
+    return node
+
+
+def _is_meant(option: Node, value: Any) -> bool:
+    """Return whether the tag of an object says that it is this option, so that its error is the one to tell."""
+    return (
+        isinstance(option, Record)
+        and option.tag is not None
+        and isinstance(value, Mapping)
+        and same_json(option.tag[1], value.get(option.tag[0]))
+    )
+
+
+# --- back to JSON --------------------------------------------------------------------------------------------------
+
+
+def encode(node: Node, value: Any, path: str, table: Table) -> Any:
+    """Return the JSON value of a typed one; raise `ShapeError` if it is not of the type."""
+    match node:
+        case Anything():
+            return _json(value, path)
+        case Null() | Boolean() | Integer() | Number() | Text():
+            return _plain(node, value, path, table)
+        case Coded():
+            return _encode_coded(node, value, path)
+        case Choice():
+            return _encode_choice(node, value, path)
+        case Many():
+            return _encode_many(node, value, path, table)
+        case Fixed():
+            if not isinstance(value, tuple) or len(value) != len(node.items):
+                _wrong(path, value, f"a tuple of {len(node.items)}")
+            pairs = zip(node.items, value, strict=True)
+            return [encode(item, part, f"{path}[{index}]", table) for index, (item, part) in enumerate(pairs)]
+        case Dictionary():
+            return _encode_dictionary(node, value, path, table)
+        case Record():
+            return _encode_record(node, value, path, table)
+        case Either():
+            return _encode_either(node, value, path, table)
+        case Noted():
+            return encode(node.inner, value, path, table)
+        case Named():
+            return encode(table[node.name], value, path, table)
+        case _:
+            assert_never(node)
+
+
+def _plain(node: Node, value: Any, path: str, table: Table) -> Any:
+    if isinstance(node, Integer) and isinstance(value, float):
+        _wrong(path, value, "an int")
+    return decode(node, value, path, table)
+
+
+def _encode_coded(node: Coded, value: Any, path: str) -> str:
+    # A datetime is a date by inheritance, but not one in meaning.
+    if not isinstance(value, node.coding.python) or (
+        hasattr(value, "hour") and not hasattr(node.coding.python, "hour")
+    ):
+        _wrong(path, value, f"a {node.coding.python.__name__}")
+    _limits(node, value, path)
+    text = node.coding.encode(value)
+    if not fits(node.coding.pattern, text):
+        _refuse(path, f"{_shown(text)} cannot be written as a {node.coding.format or node.coding.python.__name__}")
+    return text
+
+
+def _encode_choice(node: Choice, value: Any, path: str) -> Any:
+    for written, python in node.options:
+        if type(python) is type(value) and python == value:
+            return written
+    return _wrong(path, value, "one of " + ", ".join(_shown(python) for _, python in node.options))
+
+
+def _encode_many(node: Many, value: Any, path: str, table: Table) -> list[Any]:
+    if not isinstance(value, node.python) or isinstance(value, str | bytes):
+        _wrong(path, value, f"a {node.python.__name__}")
+    _counted(len(value), node.least, node.most, "items", path)  # type: ignore[arg-type]  # every `python` here is sized
+    written = [encode(node.item, item, f"{path}[{index}]", table) for index, item in enumerate(value)]  # type: ignore[arg-type]  # and iterable
+    if isinstance(value, set | frozenset):
+        written.sort(key=repr)  # A set has no order of its own; a trace needs one.
+    return written
+
+
+def _encode_dictionary(node: Dictionary, value: Any, path: str, table: Table) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        _wrong(path, value, "a dict")
+    _counted(len(value), node.least, node.most, "keys", path)
+    return {
+        encode(node.key, key, path, table): encode(node.value, item, _below(path, str(key)), table)
+        for key, item in value.items()
+    }
+
+
+def _encode_record(node: Record, value: Any, path: str, table: Table) -> dict[str, Any]:
+    if not isinstance(value, Mapping if node.python is None else node.python):
+        _wrong(path, value, node.name)
+    written: dict[str, Any] = {} if node.tag is None else {node.tag[0]: node.tag[1]}
+    for field in node.fields:
+        if isinstance(value, Mapping) and node.python is None:
+            if field.name not in value and not field.required:
+                continue
+            if field.name not in value:
+                _refuse(_below(path, field.key), "missing")
+            member = value[field.name]
+        else:
+            member = getattr(value, field.name)
+        written[field.key] = encode(field.node, member, _below(path, field.key), table)
+    return written
+
+
+def _encode_either(node: Either, value: Any, path: str, table: Table) -> Any:
+    reasons = []
+    options = [_resolved(option, table) for option in node.options]
+    if isinstance(value, int):
+        options.sort(key=lambda option: isinstance(option, Number))
+    for option in options:
+        try:
+            return encode(option, value, path, table)
+        except ShapeError as error:
+            reasons.append(str(error))
+    return _refuse(path, "nothing fits: " + "; ".join(dict.fromkeys(reasons)))
+
+
+# --- words ---------------------------------------------------------------------------------------------------------
+
+
+def _counted(count: int, least: int, most: int | None, what: str, path: str) -> None:
+    if count < least:
+        _refuse(path, f"{count} {what}, {least} is the least")
+    if most is not None and count > most:
+        _refuse(path, f"{count} {what}, {most} is the most")
+
+
+def _below(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _wrong(path: str, value: Any, expected: str) -> Never:
+    _refuse(path, f"{_shown(value)} is not {expected}")
+
+
+def _refuse(path: str, reason: str) -> Never:
+    raise ShapeError(f"{path}: {reason}" if path else reason)
+
+
+def _shown(value: Any) -> str:
+    words = {None: "null", True: "true", False: "false"}
+    if value is None or isinstance(value, bool):
+        return words[value]
+    text = f'"{value}"' if isinstance(value, str) else str(value) if isinstance(value, int) else repr(value)
+    return text if len(text) <= SHOWN_MAX else text[: SHOWN_MAX - 1] + "…"
