@@ -1,0 +1,224 @@
+"""One trace file: append records to it, read it, open it again after a crash.
+
+A record is durable before an effect that must not happen twice is submitted, in every mode. What else is lost:
+
+    durability   a killed process loses   a power cut loses at most
+    strict       nothing                  nothing
+    effects      nothing                  what came after the last sync: `window_s` (1 s), or since the session rested
+    relaxed      nothing                  what came after the last sync: `window_s` (30 s); kind to SD cards
+
+After a failed write or sync nobody knows what the disk holds, so the file refuses everything from then on. Knows no
+agent and no session; who may write at all is decided by the session's lock.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from edgeagent.core.effects import Effect
+from edgeagent.core.events import Event
+from edgeagent.errors import TraceDamaged, TraceError
+from edgeagent.trace.disk import DISK, Disk, sync, write_all, write_atomically
+from edgeagent.trace.record import (
+    FORMAT,
+    NONCE_BYTES,
+    Header,
+    Record,
+    chained,
+    effects_digest,
+    encode_header,
+    encode_payload,
+    frame,
+)
+from edgeagent.trace.recover import Clean, Damaged, Examined, Torn, examine
+
+Durability = Literal["strict", "effects", "relaxed"]
+
+WINDOW_S: dict[Durability, float] = {"strict": 0.0, "effects": 1.0, "relaxed": 30.0}
+"""For how long a record may wait for its sync. 30 s is also how long Linux itself keeps dirty pages."""
+
+
+class TraceFile:
+    """A trace that is open for appending. Make one with `create` or `resume`."""
+
+    def __init__(
+        self,
+        path: Path,
+        descriptor: int,
+        header: Header,
+        at: Examined,
+        *,
+        durability: Durability,
+        disk: Disk,
+        clock: Callable[[], float],
+    ) -> None:
+        self.path = path
+        self.seq = header.first_seq + len(at.records)
+        self.head = at.head
+        self._descriptor = descriptor
+        self._nonce = header.nonce
+        self._offset = at.end
+        self._disk = disk
+        self._clock = clock
+        self._window_s = WINDOW_S[durability]
+        self._waiting_since: float | None = None
+        self._closed = ""
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        *,
+        durability: Durability = "effects",
+        disk: Disk = DISK,
+        clock: Callable[[], float] = time.monotonic,
+        header: Header | None = None,
+    ) -> TraceFile:
+        """Make a new trace file; its header and its name are durable when this returns. Raises TraceError."""
+        header = header or Header(FORMAT, os.urandom(NONCE_BYTES))
+        first = encode_header(header)
+        try:
+            descriptor = disk.create(path)
+            write_all(disk, descriptor, first)
+            sync(disk, descriptor)
+            disk.sync_folder(path.parent)
+        except OSError as error:
+            raise TraceError(f"cannot create the trace {path}: {error.strerror or error}") from None
+        at = Examined(header, (), len(first), Clean())
+        return cls(path, descriptor, header, at, durability=durability, disk=disk, clock=clock)
+
+    @classmethod
+    def resume(
+        cls,
+        path: Path,
+        *,
+        durability: Durability = "effects",
+        disk: Disk = DISK,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> tuple[TraceFile, Examined]:
+        """Open a trace after a crash or a rest; a torn tail is put beside it and cut off.
+
+        The second value tells what was found. Raises TraceDamaged, having changed nothing, and TraceError.
+        """
+        found = examine_file(path)
+        if isinstance(found.verdict, Damaged):
+            raise damaged(path, found.verdict)
+        try:
+            if isinstance(found.verdict, Torn):
+                cut(path, found.verdict.offset, disk)
+            if found.header is None:
+                path.unlink()  # Nothing was ever recorded in it.
+                return cls.create(path, durability=durability, disk=disk, clock=clock), found
+            descriptor = disk.open_append(path)
+            sync(disk, descriptor)  # What a killed process had written may still be only in memory.
+        except OSError as error:
+            raise TraceError(f"cannot open the trace {path}: {error.strerror or error}") from None
+        return cls(path, descriptor, found.header, found, durability=durability, disk=disk, clock=clock), found
+
+    def append(self, event: Event, effects: Sequence[Effect], *, sync: bool) -> None:
+        """Record an event and the effects it led to; with `sync` it is durable when this returns.
+
+        Raises TraceError, after which nothing more can be appended: the session must end.
+        """
+        if self._closed:
+            raise TraceError(f"the trace {self.path} takes no more records: {self._closed}")
+        payload = encode_payload(self.seq, self.head, event, effects_digest(effects))
+        block = frame(self._nonce, self._offset, payload)
+        try:
+            write_all(self._disk, self._descriptor, block)
+        except OSError as error:
+            raise self._failed("write", error) from None
+        self.seq += 1
+        self.head = chained(self.head, payload)
+        self._offset += len(block)
+        self._sync_if_due(sync)
+
+    def settle(self) -> None:
+        """The session rests: sync now, unless the mode is `relaxed` and its window is still open."""
+        self._sync_if_due(self._window_s < WINDOW_S["relaxed"])
+
+    def sync(self) -> None:
+        """Make everything durable that has been appended. Raises TraceError, as `append` does."""
+        if self._closed:
+            raise TraceError(f"the trace {self.path} is not safe on the disk: {self._closed}")
+        try:
+            sync(self._disk, self._descriptor)
+        except OSError as error:
+            raise self._failed("sync", error) from None
+        self._waiting_since = None
+
+    def close(self) -> None:
+        """Sync what waits and let go of the file. Raises TraceError when that fails."""
+        if self._descriptor < 0:
+            return
+        try:
+            if not self._closed:
+                self.sync()
+        finally:
+            self._closed = self._closed or "it is closed"
+            descriptor, self._descriptor = self._descriptor, -1
+            self._disk.close(descriptor)
+
+    def _sync_if_due(self, now: bool) -> None:
+        if self._waiting_since is None:
+            self._waiting_since = self._clock()
+        if now or self._clock() - self._waiting_since >= self._window_s:
+            self.sync()
+
+    def _failed(self, what: str, error: OSError) -> TraceError:
+        self._closed = f"{what} failed ({error.strerror or error})"
+        remedy = "free some space, then resume the session" if error.errno == 28 else "check the disk, then resume"
+        return TraceError(f"the trace {self.path} stopped: {self._closed}; {remedy}")
+
+
+def examine_file(path: Path) -> Examined:
+    """Read a whole trace file and judge it. Raises TraceError when it cannot be read."""
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise TraceError(f"cannot read the trace {path}: {error.strerror or error}") from None
+    return examine(source)
+
+
+def read(path: Path) -> Iterator[Record]:
+    """Yield every right record from the beginning; then raise TraceDamaged if something else follows them."""
+    found = examine_file(path)
+    yield from found.records
+    match found.verdict:
+        case Torn(offset=offset, because=because):
+            raise TraceDamaged(
+                f"{path} is torn at byte {offset} ({because}); resuming the session cuts it there", offset
+            )
+        case Damaged():
+            raise damaged(path, found.verdict)
+
+
+def cut(path: Path, offset: int, disk: Disk = DISK) -> Path:
+    """Cut a trace at `offset`; the bytes cut off are durable beside it before that. Raises OSError."""
+    beside = kept_beside(path, offset)
+    write_atomically(disk, beside, path.read_bytes()[offset:])
+    descriptor = disk.open_append(path)
+    try:
+        disk.truncate(descriptor, offset)
+        sync(disk, descriptor)
+    finally:
+        disk.close(descriptor)
+    return beside
+
+
+def kept_beside(path: Path, offset: int) -> Path:
+    """Where the bytes go that are cut off at `offset`."""
+    return path.with_name(f"{path.name}.cut-{offset}")
+
+
+def damaged(path: Path, verdict: Damaged) -> TraceDamaged:
+    """The error for a damaged trace, with the remedy."""
+    return TraceDamaged(
+        f"{path} is damaged at byte {verdict.offset}: {verdict.because}. Look at it with `edgeagent trace check`; "
+        f"`edgeagent trace repair --to {verdict.offset}` keeps what stands before",
+        verdict.offset,
+    )

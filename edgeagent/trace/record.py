@@ -1,0 +1,193 @@
+"""What one record is, in bytes: an event, the digest of the effects it led to, and the hash of what came before.
+
+    file    := magic  header  record*
+    header  := length u32 · check u32 · CBOR [format, nonce, first seq, hash before it, state before it] · crc u32
+    record  := length u32 · check u32 · CBOR [seq, link, event, effects digest]                         · crc u32
+
+    check   CRC-32 over nonce, the frame's own offset and its length: a frame is valid in one place of one file only,
+            so what an old file left on the disk is never taken for a record of this one.
+    crc     CRC-32 over nonce, length, check and CBOR.
+    hash    SHA-256 over the hash before and the CBOR. `link` is the first half of the hash before, so each record
+            vouches for everything up to it; `trace head` is the last hash.
+
+Step is pure, so an event's effects are known before its record is written. Event and digest therefore stand in one
+record, and that record *is* the intent: it is made durable before an effect that must not happen twice is submitted.
+All numbers are little-endian. The CBOR is canonical and is checked to be so when it is read. No files here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import cbor2
+import msgspec
+
+from edgeagent.core.effects import Effect
+from edgeagent.core.events import Event
+from edgeagent.errors import TraceDamaged, TraceError
+
+FORMAT = 1
+MAGIC = b"edgeagent-trace\n"
+GENESIS = bytes(32)
+"""The hash before the first record of a session."""
+
+DIGEST_BYTES = 16
+LINK_BYTES = 16
+NONCE_BYTES = 8
+HEAD = struct.Struct("<II")
+TAIL = struct.Struct("<I")
+FRAME_BYTES = HEAD.size + TAIL.size
+RECORD_BYTES_MAX = 16 << 20
+"""A record holds one event; a tool's result or a pasted text is far below this, a wrong length rarely is."""
+
+
+class Header(msgspec.Struct, frozen=True, array_like=True):
+    """What a trace file begins with. After a rotation it carries on from `before` with the verified `state`."""
+
+    format: int
+    nonce: bytes
+    first_seq: int = 0
+    before: bytes = GENESIS
+    state: bytes | None = None
+
+
+class Record(msgspec.Struct, frozen=True):
+    """One recorded event. `offset` and `size` say where it stands in its file, `hash` vouches for all up to it."""
+
+    seq: int
+    offset: int
+    size: int
+    event: Event
+    effects_digest: bytes
+    hash: bytes
+
+
+class Broken(Exception):
+    """These bytes are not a frame; the text says what is wrong. Never leaves trace/."""
+
+
+def effects_digest(effects: Sequence[Effect]) -> bytes:
+    """Return 16 bytes that stand for exactly these effects. msgspec writes every number in its shortest form."""
+    return hashlib.sha256(msgspec.msgpack.encode(tuple(effects))).digest()[:DIGEST_BYTES]
+
+
+def chained(before: bytes, payload: bytes) -> bytes:
+    """Return the hash of a record from the hash before it and its CBOR."""
+    return hashlib.sha256(before + payload).digest()
+
+
+def event_array(event: Event) -> Any:
+    """Return the event as the array that is recorded: tag, then fields in their order."""
+    return msgspec.to_builtins(event, builtin_types=(bytes,))
+
+
+def encode_payload(seq: int, before: bytes, event: Event, digest: bytes) -> bytes:
+    """Return a record's CBOR. Raises TraceError for text that is no Unicode (a lone surrogate)."""
+    try:
+        return cbor2.dumps([seq, before[:LINK_BYTES], event_array(event), digest], canonical=True)
+    except UnicodeEncodeError as error:
+        raise TraceError(
+            f"{type(event).__name__} holds text that is not Unicode ({error.reason}); clean it first"
+        ) from None
+
+
+def encode_header(header: Header) -> bytes:
+    """Return the bytes that a file begins with."""
+    payload = cbor2.dumps(msgspec.to_builtins(header, builtin_types=(bytes,)), canonical=True)
+    return MAGIC + frame(b"", len(MAGIC), payload)
+
+
+def frame(nonce: bytes, offset: int, payload: bytes) -> bytes:
+    """Put length and checksums around CBOR that will stand at `offset`."""
+    head = HEAD.pack(len(payload), length_check(nonce, offset, len(payload)))
+    return b"".join((head, payload, TAIL.pack(frame_crc(nonce, head, payload))))
+
+
+def length_check(nonce: bytes, offset: int, length: int) -> int:
+    """The CRC that makes a length trustworthy in this one place."""
+    return zlib.crc32(struct.pack("<QI", offset, length), zlib.crc32(nonce))
+
+
+def frame_crc(nonce: bytes, head: bytes, payload: bytes | memoryview) -> int:
+    """The CRC over a whole frame."""
+    return zlib.crc32(payload, zlib.crc32(head, zlib.crc32(nonce)))
+
+
+def read_length(source: bytes, offset: int, nonce: bytes) -> int:
+    """Return the length that the frame at `offset` gives itself. Raises Broken when the 8 bytes are not a head."""
+    if len(source) - offset < HEAD.size:
+        raise Broken(f"{len(source) - offset} bytes are too few for a record")
+    length, check = HEAD.unpack_from(source, offset)
+    if not 0 < length <= RECORD_BYTES_MAX or check != length_check(nonce, offset, length):
+        raise Broken("the length does not agree with its checksum")
+    return int(length)
+
+
+def read_frame(source: bytes, offset: int, nonce: bytes) -> bytes:
+    """Return the CBOR of the frame at `offset`. Raises Broken when it is not whole and right."""
+    length = read_length(source, offset, nonce)
+    end = offset + HEAD.size + length
+    if end + TAIL.size > len(source):
+        raise Broken(f"the record is {length + FRAME_BYTES} bytes long and only {len(source) - offset} are there")
+    payload = source[offset + HEAD.size : end]
+    if TAIL.unpack_from(source, end)[0] != frame_crc(nonce, source[offset : offset + HEAD.size], payload):
+        raise Broken("the checksum is wrong")
+    return payload
+
+
+def decode_header(source: bytes) -> tuple[Header, int]:
+    """Return the header and where the first record begins. Raises TraceDamaged, or TraceError for another format."""
+    if source[: len(MAGIC)] != MAGIC:
+        raise TraceDamaged("this is not a trace: it does not begin with 'edgeagent-trace'", 0)
+    try:
+        payload = read_frame(source, len(MAGIC), b"")
+    except Broken as broken:
+        raise TraceDamaged(f"the trace's header is damaged: {broken}", 0) from None
+    array = _canonical(payload, len(MAGIC))
+    if isinstance(array, list) and array and isinstance(array[0], int) and array[0] > FORMAT:
+        raise TraceError(f"this trace has format {array[0]}; this version reads up to {FORMAT}: use a newer edgeagent")
+    try:
+        header = msgspec.convert(array, Header, builtin_types=(bytes,))
+    except msgspec.ValidationError as error:
+        raise TraceDamaged(f"the trace's header is none: {error}", 0) from None
+    return header, len(MAGIC) + len(payload) + FRAME_BYTES
+
+
+def decode_record(payload: bytes, offset: int, seq: int, before: bytes) -> Record:
+    """Return the record in a frame's CBOR. Raises TraceDamaged when it does not follow what came before it."""
+    array = _canonical(payload, offset)
+    if not isinstance(array, list) or len(array) != 4:
+        raise TraceDamaged(f"record {seq} at byte {offset} is not an array of four", offset)
+    found, link, event, digest = array
+    if found != seq:
+        raise TraceDamaged(f"record {found} stands at byte {offset}, where record {seq} belongs", offset)
+    if link != before[:LINK_BYTES]:
+        raise TraceDamaged(f"record {seq} at byte {offset} does not follow the record before it: rewritten", offset)
+    if not isinstance(digest, bytes) or len(digest) != DIGEST_BYTES:
+        raise TraceDamaged(f"record {seq} at byte {offset} has no digest of effects", offset)
+    return Record(seq, offset, len(payload) + FRAME_BYTES, _event(event, seq, offset), digest, chained(before, payload))
+
+
+def _event(array: Any, seq: int, offset: int) -> Event:
+    try:
+        return msgspec.convert(array, Event, builtin_types=(bytes,))  # type: ignore[no-any-return] # a union is not a type to mypy
+    except msgspec.ValidationError as error:
+        raise TraceDamaged(
+            f"record {seq} at byte {offset} holds no event that this version knows: {error}", offset
+        ) from None
+
+
+def _canonical(payload: bytes, offset: int) -> Any:
+    """Decode CBOR that has only one way to be written; tags, indefinite lengths and the like do not survive this."""
+    try:
+        value = cbor2.loads(payload)
+        again = cbor2.dumps(value, canonical=True)
+    except Exception as error:  # cbor2's versions differ in what they raise for bad input
+        raise TraceDamaged(f"the record at byte {offset} is not CBOR: {error}", offset) from None
+    if again != payload:
+        raise TraceDamaged(f"the record at byte {offset} is not in the canonical form we write", offset)
+    return value
