@@ -104,6 +104,14 @@ class Cancelled(msgspec.Struct, frozen=True, array_like=True, tag=10):
     reason: str = "interrupted"
 
 
+class TraceRepaired(msgspec.Struct, frozen=True, array_like=True, tag=11):
+    """The end of the trace had been torn by a crash: `cut_bytes` bytes at byte `offset` were put aside and cut off."""
+
+    at_ms: int
+    offset: int
+    cut_bytes: int
+
+
 Event = (
     SessionStarted
     | UserSaid
@@ -114,4 +122,5 @@ Event = (
     | UserDecided
     | EffectLost
     | Cancelled
+    | TraceRepaired
 )

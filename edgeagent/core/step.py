@@ -40,6 +40,7 @@ from edgeagent.core.events import (
     SessionStarted,
     ToolFailed,
     ToolReturned,
+    TraceRepaired,
     UserDecided,
     UserSaid,
 )
@@ -112,6 +113,8 @@ def step(agent: Agent, state: State, event: Event) -> Transition:
             return _on_effect_lost(agent, state, event.effect_id)
         case Cancelled():
             return _on_cancelled(agent, state, event.reason)
+        case TraceRepaired():
+            return state, ()  # Known to the trace's readers; what was cut off never led to anything.
         case _:
             assert_never(event)
 
