@@ -43,6 +43,7 @@ class PendingCall(msgspec.Struct, frozen=True, array_like=True):
     question_id: int = 0
     answer: str | None = None
     ran: bool = False
+    confirmed: bool = False
 
 
 class AwaitingCalls(msgspec.Struct, frozen=True, array_like=True, tag=4):

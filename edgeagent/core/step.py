@@ -29,7 +29,7 @@ from edgeagent.core.budget import (
     may_close,
     ordinary_tokens,
 )
-from edgeagent.core.context import density_from, fit, tokens_of_all
+from edgeagent.core.context import DENSITY_MAX, density_from, fit, tokens_of_all
 from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish, Say
 from edgeagent.core.events import (
     Cancelled,
@@ -127,12 +127,11 @@ def refuse(agent: Agent, state: State, effect: CallTool, because: str) -> Transi
 
 def hold(state: State, effect: CallTool, because: str) -> Transition:
     """Ask a person before a wanted call, as the guard has judged, inside the same transition."""
-    phase = state.phase
-    assert isinstance(phase, AwaitingCalls), "only a wanted call can be held"
     state, question_id = _next_id(state)
-    calls = tuple(replace(c, question_id=question_id) if c.effect_id == effect.effect_id else c for c in phase.calls)
-    question = AskUser(question_id, effect.tool, effect.arguments, because, _question_ms(effect))
-    return replace(state, phase=AwaitingCalls(calls)), (question,)
+    call = _call_where(state, lambda c: c.effect_id == effect.effect_id)
+    assert call is not None, "only a wanted call can be held"
+    state = _change_call(state, call.effect_id, replace(call, question_id=question_id))
+    return state, (AskUser(question_id, effect.tool, effect.arguments, because, _question_ms(effect)),)
 
 
 def halt(agent: Agent, state: State, because: str) -> Transition:
@@ -205,7 +204,7 @@ def _on_model_failed(agent: Agent, state: State, event: ModelFailed) -> Transiti
         return state, ()
     if event.reason == "context_full" and phase.refits < REFITS_MAX:
         counted = density_from(event.prompt_tokens, _prompt_bytes(agent, state))
-        state = replace(state, density=max(counted, state.density * 5 // 4))
+        state = replace(state, density=min(DENSITY_MAX, max(counted, state.density * 5 // 4)))
         return _ask_model(agent, state, phase.choice, phase.closing, refits=phase.refits + 1)
     if event.reason == "time":
         return _end_turn(agent, state, _closing_text("", "seconds"), _closed("seconds"))
@@ -223,10 +222,11 @@ def _on_tool_failed(agent: Agent, state: State, event: ToolFailed) -> Transition
 
 
 def _on_user_decided(agent: Agent, state: State, event: UserDecided) -> Transition:
-    held = _call_where(state, lambda c: c.question_id == event.effect_id and c.answer is None)
+    held = _call_where(state, lambda c: c.question_id == event.effect_id and _is_held(c))
     if held is None:
         return state, ()
     if event.approved:
+        state = _change_call(state, held.effect_id, replace(held, confirmed=True))
         return state, (_call_effect(agent, state, held, confirmation=event.effect_id),)
     because = f"the user said no{': ' + event.text if event.text else ''}"
     state = _spend(replace(state, trouble=Outcome("refused", because)), refusals=1)
@@ -236,7 +236,7 @@ def _on_user_decided(agent: Agent, state: State, event: UserDecided) -> Transiti
 def _on_effect_lost(agent: Agent, state: State, effect_id: int) -> Transition:
     if isinstance(state.phase, AwaitingModel) and state.phase.effect_id == effect_id:
         return _ask(agent, state, state.phase.choice, state.phase.closing)
-    asked = _call_where(state, lambda c: c.question_id == effect_id and c.answer is None)
+    asked = _call_where(state, lambda c: c.question_id == effect_id and _is_held(c))
     if asked is not None:
         return hold(state, _call_effect(agent, state, asked), "the question was interrupted")
     lost = _call_where(state, lambda c: c.effect_id == effect_id and c.answer is None)
@@ -413,16 +413,15 @@ def _answer_call(
     agent: Agent, state: State, effect_id: int, answer: str, *, ran: bool, trouble: Outcome | None = None
 ) -> Transition:
     """Note the answer of one call; after the last one, go back to the model."""
-    phase = state.phase
-    if not isinstance(phase, AwaitingCalls) or _call_where(state, lambda c: c.effect_id == effect_id) is None:
+    call = _call_where(state, lambda c: c.effect_id == effect_id and c.answer is None)
+    if call is None:
         return state, ()
-    calls = tuple(
-        replace(c, answer=answer, ran=ran) if c.effect_id == effect_id and c.answer is None else c for c in phase.calls
-    )
-    state = replace(state, phase=AwaitingCalls(calls), trouble=trouble if ran else state.trouble)
-    if any(c.answer is None for c in calls):
+    state = _change_call(state, effect_id, replace(call, answer=answer, ran=ran))
+    state = replace(state, trouble=trouble if ran else state.trouble)
+    assert isinstance(state.phase, AwaitingCalls)
+    if any(c.answer is None for c in state.phase.calls):
         return state, ()
-    return _calls_done(agent, state, calls)
+    return _calls_done(agent, state, state.phase.calls)
 
 
 def _calls_done(agent: Agent, state: State, calls: tuple[PendingCall, ...]) -> Transition:
@@ -470,12 +469,22 @@ def _call_where(state: State, wanted: Callable[[PendingCall], bool]) -> PendingC
     return next((c for c in state.phase.calls if wanted(c)), None)
 
 
+def _change_call(state: State, effect_id: int, changed: PendingCall) -> State:
+    assert isinstance(state.phase, AwaitingCalls), "calls are pending only in this phase"
+    calls = tuple(changed if c.effect_id == effect_id else c for c in state.phase.calls)
+    return replace(state, phase=AwaitingCalls(calls))
+
+
+def _is_held(call: PendingCall) -> bool:
+    return call.question_id != 0 and not call.confirmed and call.answer is None
+
+
 def _cancel_outstanding(state: State) -> tuple[State, tuple[Effect, ...]]:
     match state.phase:
         case AwaitingModel(effect_id=effect_id):
             targets = [effect_id]
         case AwaitingCalls(calls=calls):
-            targets = [c.question_id or c.effect_id for c in calls if c.answer is None]
+            targets = [c.question_id if _is_held(c) else c.effect_id for c in calls if c.answer is None]
         case _:
             targets = []
     cancels = []

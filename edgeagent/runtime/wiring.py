@@ -100,11 +100,13 @@ def llama_model(
     verbose: bool = False,
 ) -> LlamaDriver:
     """Load the model and check the agent's grammars against it. Raises ModelError or GrammarError."""
-    from edgeagent.driver.llama.model import LlamaDriver  # Only here: it brings numpy and llama.cpp.
     from edgeagent.driver.llama.store import find
 
+    path = find(settings.name)  # A missing model is said before a second is spent on loading llama.cpp.
+    from edgeagent.driver.llama.model import LlamaDriver  # Only here: it brings numpy and llama.cpp.
+
     return LlamaDriver.load(
-        find(settings.name),
+        path,
         agent,
         n_ctx=settings.context_tokens,
         threads=settings.threads,

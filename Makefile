@@ -1,0 +1,48 @@
+# `make demo` and `make test` are all a newcomer needs. Everything else is for those who change the project.
+# Caches (pip's wheels, models) live outside the checkout, so that a second clone is cheap.
+
+PYTHON ?= python3
+VENV   := .venv
+PY     := $(VENV)/bin/python
+READY  := $(VENV)/ready
+# The index has no Linux wheel of llama-cpp-python, so pip compiles it once and keeps the wheel in its cache.
+# Without LLAVA: no images here.
+export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow lint types bench-gate clean
+
+help: ## List what can be made
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+$(READY): pyproject.toml
+	@command -v c++ >/dev/null || { echo "A C++ compiler is needed once, to build llama.cpp: apt-get install g++"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; say which with PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@echo "Installing; the first time llama.cpp is compiled, which takes some minutes."
+	$(PY) -m pip install --quiet --editable '.[dev,serial,outlines]'
+	@touch $@
+
+demo: $(READY) ## Set everything up and run the main job on the real model
+	@$(PY) -m edgeagent model pull smollm2
+	@$(PY) -m examples.demo
+
+test: $(READY) ## Set everything up and run the tests
+	@$(PY) -m edgeagent model pull smollm2
+	$(PY) -m pytest -m "not slow and not device"
+
+test-slow: $(READY) ## The long runs of the property tests
+	$(PY) -m pytest -m slow
+
+lint: $(READY) ## Style and types
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+bench-gate: $(READY) ## Measure every budget of bench/budgets.json and fail on the first that is passed
+	@$(PY) -m edgeagent model pull smollm2
+	$(PY) -m bench.gate
+
+clean: ## Remove the virtual environment and everything that was built here
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks

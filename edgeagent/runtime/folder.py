@@ -1,0 +1,177 @@
+"""Where sessions live: one directory each, its lock, and what it remembers about how it was started.
+
+    <state>/sessions/<id>/
+      session.json     which agent, limits and model; written once
+      trace.cbor       the truth
+      snapshot.cbor    a cache of the fold
+      lock             who works in it now
+
+Knows no loop and no driver.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import orjson
+
+from edgeagent.errors import ConfigError, TraceError
+from edgeagent.trace.disk import DISK, Disk, write_atomically
+from edgeagent.version import __version__
+
+TRACE_NAME = "trace.cbor"
+ABOUT_NAME = "session.json"
+SNAPSHOT_NAME = "snapshot.cbor"
+LOCK_NAME = "lock"
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line changed of the agent's budget; part of what a trace can be folded with."""
+
+    steps: int | None = None
+    completion_tokens: int | None = None
+    seconds: float | None = None
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session was started with; kept beside its trace so that it can be replayed and resumed.
+
+    `parts` are digests of the agent's parts, by name, so that a change can be named.
+    """
+
+    id: str
+    agent: str
+    agent_spec: str
+    agent_digest: str
+    model: str
+    dialect: str
+    created_ms: int
+    seed: int = 0
+    context_tokens: int = 2048
+    durability: str = "effects"
+    limits: Limits = Limits()
+    parts: dict[str, str] = {}
+    forked_from: str = ""
+    version: str = __version__
+
+
+def sessions_folder(root: Path) -> Path:
+    """Where all session directories of this state folder are."""
+    return root / "sessions"
+
+
+def new_directory(root: Path, now_ms: int) -> Path:
+    """Make a session directory with a name that sorts by time. Raises ConfigError if it cannot be made."""
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now_ms / 1000))
+    folder = sessions_folder(root)
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        while True:
+            directory = folder / f"{stamp}-{secrets.token_hex(2)}"
+            with contextlib.suppress(FileExistsError):
+                directory.mkdir(mode=0o700)
+                return directory
+    except OSError as error:
+        remedy = "set another place with --state DIR or $EDGEAGENT_STATE"
+        raise ConfigError(f"cannot write sessions under {folder}: {os.strerror(error.errno or 0)}; {remedy}") from error
+
+
+def find_directory(root: Path, name: str) -> Path:
+    """Return the directory of the session whose id is, or alone begins with, `name`. Raises ConfigError."""
+    folder = sessions_folder(root)
+    if (folder / name / TRACE_NAME).exists():
+        return folder / name
+    found = [d for d in directories(root) if d.name.startswith(name)]
+    if len(found) == 1:
+        return found[0]
+    which = f"{len(found)} sessions begin with {name!r}" if found else f"no session {name!r}"
+    raise ConfigError(f"{which} under {folder}; `edgeagent sessions list` shows them")
+
+
+def directories(root: Path) -> list[Path]:
+    """All session directories, oldest first."""
+    folder = sessions_folder(root)
+    if not folder.is_dir():
+        return []
+    return sorted(d for d in folder.iterdir() if (d / TRACE_NAME).exists() or (d / ABOUT_NAME).exists())
+
+
+def last_directory(root: Path) -> Path:
+    """The session that was worked in last. Raises ConfigError if there is none."""
+    with_trace = [d for d in directories(root) if (d / TRACE_NAME).exists()]
+    if not with_trace:
+        raise ConfigError(f"there is no session under {sessions_folder(root)} yet; start one with `edgeagent run`")
+    return max(with_trace, key=lambda d: ((d / TRACE_NAME).stat().st_mtime_ns, d.name))
+
+
+def remove_directory(directory: Path) -> None:
+    """Remove a session that nobody works in. Raises ConfigError."""
+    with locked(directory):
+        shutil.rmtree(directory)
+
+
+def write_about(directory: Path, about: About, disk: Disk = DISK) -> None:
+    """Write session.json, whole or not at all. Raises TraceError."""
+    content = orjson.dumps(msgspec.to_builtins(about), option=orjson.OPT_INDENT_2) + b"\n"
+    try:
+        write_atomically(disk, directory / ABOUT_NAME, content)
+    except OSError as error:
+        raise TraceError(f"cannot write {directory / ABOUT_NAME}: {error.strerror or error}") from None
+
+
+def read_about(directory: Path) -> About:
+    """Read session.json. Raises ConfigError when it is missing or not ours."""
+    file = directory / ABOUT_NAME
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=About)
+    except (OSError, msgspec.DecodeError) as error:
+        raise ConfigError(f"{file}: {error}; is {directory} a session directory?") from error
+
+
+@dataclass(frozen=True)
+class Lock:
+    """A session directory that this process alone may write in. It dies with the process."""
+
+    descriptor: int
+
+    def release(self) -> None:
+        """Let others in."""
+        os.close(self.descriptor)
+
+
+def lock(directory: Path) -> Lock:
+    """Take the directory for this process. Raises ConfigError naming the process that has it."""
+    path = directory / LOCK_NAME
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise ConfigError(f"cannot lock {path}: {error.strerror}") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
+        os.close(descriptor)
+        raise ConfigError(f"session {directory.name} is in use by {holder}; end it, or fork the session") from None
+    with contextlib.suppress(OSError):  # A full disk must not keep anyone from looking.
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"process {os.getpid()} since {time.strftime('%Y-%m-%d %H:%M:%S')}\n".encode(), 0)
+    return Lock(descriptor)
+
+
+@contextlib.contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Hold the lock for a while. Raises ConfigError naming the process that has it."""
+    held = lock(directory)
+    try:
+        yield
+    finally:
+        held.release()

@@ -1,0 +1,130 @@
+"""Which agent made a trace, and how is it folded again? Finds traces, loads their agents, names what changed since."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from edgeagent.core.agent import Agent
+from edgeagent.core.effects import Effect
+from edgeagent.core.state import State
+from edgeagent.core.values import canonical_json
+from edgeagent.errors import ConfigError
+from edgeagent.runtime.folder import TRACE_NAME, About, Limits, find_directory, last_directory, read_about
+from edgeagent.runtime.wiring import load_agent, step_of, with_dialect
+from edgeagent.trace.check import GuardStep, fold
+from edgeagent.trace.file import damaged, examine_file
+from edgeagent.trace.record import Record
+from edgeagent.trace.recover import Damaged, Examined
+from edgeagent.trace.snapshot import decode_state
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A trace with the agent that made it. `about` is None for a trace that stands alone."""
+
+    trace: Path
+    about: About | None
+    agent: Agent
+
+    @property
+    def step(self) -> GuardStep:
+        """The guarded step of the agent."""
+        return partial(step_of(self.agent), self.agent)
+
+
+def find_trace(named: str | None, root: Path) -> Path:
+    """Return the trace that a file, a directory, a session's id or nothing (the last session) means."""
+    if named is None:
+        return last_directory(root) / TRACE_NAME
+    path = Path(named)
+    if path.is_file():
+        return path
+    if (path / TRACE_NAME).is_file():
+        return path / TRACE_NAME
+    if path.suffix or path.is_dir():
+        raise ConfigError(f"{path} is no trace: give a trace.cbor, a session directory or a session's id")
+    return find_directory(root, named) / TRACE_NAME
+
+
+def about_of(trace: Path) -> About | None:
+    """What session.json beside the trace says, or None if there is none."""
+    try:
+        return read_about(trace.parent)
+    except ConfigError:
+        return None
+
+
+def load_recording(trace: Path, agent_spec: str | None = None) -> Recording:
+    """Load a trace's agent as it was when it was recorded, or the one given. Raises ConfigError and what loading raises."""
+    about = about_of(trace)
+    if agent_spec is None and about is None:
+        raise ConfigError(f"{trace} stands alone: say which agent made it, as in `edgeagent replay {trace} AGENT.py`")
+    spec = agent_spec or resolved_spec(about, trace.parent)
+    agent = load_agent(spec)
+    if about is not None:
+        agent = with_recorded_limits(agent, about.limits)
+    return Recording(trace, about, with_dialect(agent, about.dialect if about else "plain"))
+
+
+def resolved_spec(about: About | None, directory: Path) -> str:
+    """The agent spec of session.json; a relative file is sought beside it."""
+    assert about is not None, "the caller has checked"
+    return str(directory / about.agent_spec)
+
+
+def with_recorded_limits(agent: Agent, limits: Limits) -> Agent:
+    """The agent with the limits that the session was started with."""
+    given = {k: v for k, v in msgspec.structs.asdict(limits).items() if v is not None}
+    return dataclasses.replace(agent, budget=replace(agent.budget, **given)) if given else agent
+
+
+def start_of(found: Examined) -> State:
+    """The state that the first record meets: empty, or the verified one that a rotation left."""
+    if found.header is None or found.header.state is None:
+        return State()
+    return decode_state(found.header.state)
+
+
+def records_of(trace: Path) -> Examined:
+    """All right records; a torn end is left out. Raises TraceDamaged for damage."""
+    found = examine_file(trace)
+    if isinstance(found.verdict, Damaged):
+        raise damaged(trace, found.verdict)
+    return found
+
+
+def effects_of(recording: Recording, found: Examined) -> Iterator[tuple[Record, State, tuple[Effect, ...]]]:
+    """Fold again; yield each record with the state after it and its effects. Raises TraceDisagrees."""
+    state = start_of(found)
+    for record in found.records:
+        state, effects = fold(recording.step, (record,), state)
+        yield record, state, effects
+
+
+def parts_of(agent: Agent) -> dict[str, str]:
+    """Digests of everything that decides what the agent does, by name."""
+    parts = {f"tool {t.name}": canonical_json(t.described()) for t in agent.tools}
+    parts["system text"] = agent.system
+    parts["policies"] = canonical_json([repr(p) for p in agent.policies])
+    parts["budget"] = canonical_json(msgspec.to_builtins(agent.budget))
+    parts["session budget"] = canonical_json(msgspec.to_builtins(agent.session_budget))
+    return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in parts.items()}
+
+
+def changes(about: About, agent: Agent) -> list[str]:
+    """What differs between the agent that began a session and this one, in words; empty if nothing does."""
+    if about.agent_digest == agent.digest:
+        return []
+    then, now = about.parts, parts_of(agent)
+    lines = [f"{name} is new" for name in now if name not in then]
+    lines += [f"{name} is gone" for name in then if name not in now]
+    lines += [f"{name} changed" for name in now if name in then and now[name] != then[name]]
+    return lines or ["the agent's declaration changed"]

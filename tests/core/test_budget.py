@@ -1,0 +1,62 @@
+"""Limits, and what is kept back for the closing answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from edgeagent.core.budget import (
+    Budget,
+    Spent,
+    after_admission,
+    after_refusal,
+    left_ms,
+    limit_before_ask,
+    limit_before_calls,
+    may_close,
+    ordinary_tokens,
+)
+from edgeagent.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("spent", "limit"),
+    [
+        (Spent(steps=7), "steps"),
+        (Spent(prompt_tokens=500), "prompt tokens"),
+        (Spent(completion_tokens=960), "completion tokens"),
+        (Spent(refusals=3), "refusals in a row"),
+        (Spent(), None),
+    ],
+)
+def test_the_limit_that_is_reached_is_named(spent, limit):
+    assert limit_before_ask(Budget(prompt_tokens=500, seconds=None), spent, 0) == limit
+
+
+def test_one_step_is_kept_back_for_the_closing_answer():
+    budget = Budget(steps=3)
+    assert limit_before_ask(budget, Spent(steps=2), 0) == "steps"
+    assert may_close(budget, Spent(steps=2), 0)
+    assert not may_close(budget, Spent(steps=3), 0)
+
+
+def test_tokens_are_kept_back_for_the_closing_answer():
+    assert ordinary_tokens(Budget(completion_tokens=1024), Spent(completion_tokens=900)) == 60
+
+
+def test_a_batch_counts_as_a_whole():
+    assert limit_before_calls(Budget(tool_calls=2), Spent(tool_calls=1), 2, 0) == "tool calls"
+    assert limit_before_calls(Budget(tool_calls=2), Spent(tool_calls=1), 1, 0) is None
+
+
+def test_a_call_that_runs_ends_a_row_of_refusals():
+    assert after_admission(after_refusal(Spent()), 1).refusals == 0
+
+
+def test_time_left_is_never_negative():
+    assert left_ms(Budget(seconds=1), Spent(started_ms=0), 5_000) == 0
+
+
+@pytest.mark.parametrize("wrong", [{"steps": 0}, {"tool_calls": -1}, {"completion_tokens": 0}, {"seconds": -1}])
+def test_a_budget_that_cannot_be_kept_is_refused_by_name(wrong):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        Budget(**wrong)

@@ -1,0 +1,44 @@
+"""Asking a person: silence and trouble are a no."""
+
+from __future__ import annotations
+
+import queue
+import threading
+
+from edgeagent.core.effects import AskUser
+from edgeagent.driver.person import Decision, PersonDriver
+
+
+def decided(decide, timeout_ms=5_000):
+    driver, events = PersonDriver(decide), queue.Queue()
+    driver.submit(AskUser(4, "erase", "{}", "because", timeout_ms), events.put)
+    event = events.get(timeout=10)
+    driver.close()
+    return event
+
+
+def test_a_yes_is_an_approval():
+    event = decided(lambda question: Decision(True))
+    assert (event.effect_id, event.approved) == (4, True)
+
+
+def test_without_anybody_the_answer_is_no():
+    driver, events = PersonDriver(), queue.Queue()
+    driver.submit(AskUser(4, "erase", "{}", "because", 5_000), events.put)
+    assert events.get(timeout=10).approved is False
+
+
+def test_silence_is_a_no():
+    never = threading.Event()
+    event = decided(lambda question: never.wait(20), timeout_ms=50)
+    never.set()
+    assert (event.approved, event.text) == (False, "no answer")
+
+
+def test_a_callback_that_raises_is_a_no():
+    def broken(question):
+        raise OSError("terminal gone")
+
+    event = decided(broken)
+    assert event.approved is False
+    assert "terminal gone" in event.text

@@ -1,0 +1,78 @@
+"""Imports point down only; the pure layers touch nothing."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "edgeagent"
+HEIGHT = {
+    "errors": 0,
+    "version": 0,
+    "shape": 1,
+    "core": 2,
+    "policy": 3,
+    "grammar": 3,
+    "codec": 3,
+    "trace": 3,
+    "driver": 4,
+    "runtime": 5,
+    "cli": 6,
+}
+PURE = {"shape", "core", "policy", "grammar", "codec"}
+PURE_ALLOWED = {
+    "__future__", "abc", "annotationlib", "base64", "binascii", "bisect", "collections", "contextlib", "dataclasses", "datetime", "decimal",
+    "edgeagent", "enum", "fractions", "functools", "hashlib", "inspect", "ipaddress", "itertools", "json", "math", "msgspec",
+    "operator", "orjson", "pathlib", "re", "string", "types", "typing", "uuid",
+}  # fmt: skip
+PURE_EXCEPTIONS = {
+    # A user's Pydantic model is looked for among the modules that the user has loaded; nothing is imported for it.
+    "shape/fields.py": {"sys", "pydantic_core"},
+}
+DRIVERS = {"llama", "http", "serial"}
+FILES = sorted(p for p in PACKAGE.rglob("*.py") if p.name not in {"__init__.py", "__main__.py"})
+
+
+def imports_of(file: Path):
+    """Every import of a file, lazy ones too, as dotted names."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative imports hide which way they point"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names if node.module == "edgeagent")
+
+
+def place_of(file: Path) -> tuple[str, str]:
+    parts = file.relative_to(PACKAGE).with_suffix("").parts
+    return parts[0], parts[1] if len(parts) > 2 else ""
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(PACKAGE)))
+def test_imports_point_down(file):
+    room, inner = place_of(file)
+    for name in imports_of(file):
+        if not name.startswith("edgeagent"):
+            continue
+        assert name != "edgeagent", f"{file} imports the front door"
+        other, *rest = name.split(".")[1:]
+        if other == room:
+            other_inner = rest[0] if rest else ""
+            sideways = room == "driver" and inner in DRIVERS and other_inner in DRIVERS and inner != other_inner
+            assert not sideways, f"{file} imports {name}: drivers do not know each other"
+        else:
+            assert HEIGHT[other] < HEIGHT[room], f"{file} imports {name}: not downwards"
+
+
+@pytest.mark.parametrize("file", [f for f in FILES if place_of(f)[0] in PURE], ids=lambda f: str(f.relative_to(PACKAGE)))
+def test_the_pure_layers_import_only_values(file):
+    allowed = PURE_ALLOWED | PURE_EXCEPTIONS.get(str(file.relative_to(PACKAGE)), set())
+    outside = {name.split(".")[0] for name in imports_of(file)} - allowed
+    assert not outside, f"{file} imports {outside}"
+
+
+def test_every_file_has_a_layer():
+    assert {place_of(f)[0] for f in FILES} <= set(HEIGHT)
