@@ -9,6 +9,7 @@ from edgeagent.cli.screen import Screen, ask_on_terminal
 from edgeagent.core.agent import Agent
 from edgeagent.driver.base import Driver
 from edgeagent.runtime.config import ModelSettings, state_root
+from edgeagent.runtime.folder import Limits
 from edgeagent.runtime.session import Session, new_session
 from edgeagent.runtime.wiring import (
     SCRIPT_PREFIX,
@@ -39,6 +40,7 @@ def open_session(agent_spec: str, screen: Screen, options: dict[str, Any]) -> Se
         model=settings.model.name,
         seed=options.get("seed", 0),
         context_tokens=settings.model.context_tokens,
+        limits=Limits(steps=limits[0], completion_tokens=limits[1], seconds=limits[2]),
         watch=screen.watch,
     )
 

@@ -63,7 +63,7 @@ def about_of(trace: Path) -> About | None:
 
 
 def load_recording(trace: Path, agent_spec: str | None = None) -> Recording:
-    """Load a trace's agent as it was when it was recorded, or the one given. Raises ConfigError and what loading raises."""
+    """Load a trace's agent as it was when it was recorded, or the one given. Raises ConfigError and more."""
     about = about_of(trace)
     if agent_spec is None and about is None:
         raise ConfigError(f"{trace} stands alone: say which agent made it, as in `edgeagent replay {trace} AGENT.py`")

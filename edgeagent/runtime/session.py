@@ -50,7 +50,7 @@ class Session:
         self._loop.post(Cancelled(0, reason))
 
     def close(self) -> None:
-        """Let go of drivers, trace and lock; everything recorded is on the disk afterwards. Raises TraceError if not."""
+        """Let go of drivers, trace and lock; everything recorded is on the disk then. Raises TraceError if not."""
         for driver in {id(d): d for d in self._drivers.values()}.values():
             driver.close()
         try:
