@@ -93,6 +93,22 @@ class State(msgspec.Struct, frozen=True, array_like=True):
 Transition = tuple[State, tuple[Effect, ...]]
 
 
+def is_held(call: PendingCall) -> bool:
+    """Whether a person is being asked about this call."""
+    return call.question_id != 0 and not call.confirmed and call.answer is None
+
+
+def outstanding(state: State) -> tuple[int, ...]:
+    """The ids of the effects that were asked for and have no answer yet. After a crash these are lost."""
+    match state.phase:
+        case AwaitingModel(effect_id=effect_id):
+            return (effect_id,)
+        case AwaitingCalls(calls=calls):
+            return tuple(c.question_id if is_held(c) else c.effect_id for c in calls if c.answer is None)
+        case _:
+            return ()
+
+
 def is_resting(state: State) -> bool:
     """Whether nothing is outstanding: the session waits for a word of the user's or is over."""
     return isinstance(state.phase, Unstarted | Idle | Finished)

@@ -53,6 +53,8 @@ from edgeagent.core.state import (
     State,
     Transition,
     Unstarted,
+    is_held,
+    outstanding,
 )
 from edgeagent.core.values import (
     CallMade,
@@ -222,7 +224,7 @@ def _on_tool_failed(agent: Agent, state: State, event: ToolFailed) -> Transition
 
 
 def _on_user_decided(agent: Agent, state: State, event: UserDecided) -> Transition:
-    held = _call_where(state, lambda c: c.question_id == event.effect_id and _is_held(c))
+    held = _call_where(state, lambda c: c.question_id == event.effect_id and is_held(c))
     if held is None:
         return state, ()
     if event.approved:
@@ -236,7 +238,7 @@ def _on_user_decided(agent: Agent, state: State, event: UserDecided) -> Transiti
 def _on_effect_lost(agent: Agent, state: State, effect_id: int) -> Transition:
     if isinstance(state.phase, AwaitingModel) and state.phase.effect_id == effect_id:
         return _ask(agent, state, state.phase.choice, state.phase.closing)
-    asked = _call_where(state, lambda c: c.question_id == effect_id and _is_held(c))
+    asked = _call_where(state, lambda c: c.question_id == effect_id and is_held(c))
     if asked is not None:
         return hold(state, _call_effect(agent, state, asked), "the question was interrupted")
     lost = _call_where(state, lambda c: c.effect_id == effect_id and c.answer is None)
@@ -475,20 +477,9 @@ def _change_call(state: State, effect_id: int, changed: PendingCall) -> State:
     return replace(state, phase=AwaitingCalls(calls))
 
 
-def _is_held(call: PendingCall) -> bool:
-    return call.question_id != 0 and not call.confirmed and call.answer is None
-
-
 def _cancel_outstanding(state: State) -> tuple[State, tuple[Effect, ...]]:
-    match state.phase:
-        case AwaitingModel(effect_id=effect_id):
-            targets = [effect_id]
-        case AwaitingCalls(calls=calls):
-            targets = [c.question_id if _is_held(c) else c.effect_id for c in calls if c.answer is None]
-        case _:
-            targets = []
     cancels = []
-    for target in targets:
+    for target in outstanding(state):
         state, cancel_id = _next_id(state)
         cancels.append(CancelEffect(cancel_id, target))
     return state, tuple(cancels)
