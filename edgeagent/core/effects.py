@@ -17,6 +17,8 @@ class AskModel(msgspec.Struct, frozen=True, array_like=True, tag=1):
 
     `closing` is empty, or the reason why this must be the closing answer.
     `timeout_ms` 0 means no limit.
+    `narrowed` are further limits on arguments, which the rules set now: tool, argument, and a JSON Schema (canonical
+    text) that a given argument must fit besides its own. Several for one argument must all be kept.
     """
 
     effect_id: int
@@ -27,6 +29,7 @@ class AskModel(msgspec.Struct, frozen=True, array_like=True, tag=1):
     timeout_ms: int
     seed: int
     closing: str = ""
+    narrowed: tuple[tuple[str, str, str], ...] = ()
 
 
 class CallTool(msgspec.Struct, frozen=True, array_like=True, tag=2):
