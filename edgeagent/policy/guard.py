@@ -6,16 +6,23 @@ A refused effect becomes a refusal inside the same transition, and is never coun
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Protocol, assert_never
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Protocol, assert_never
 
 import msgspec
 from msgspec.structs import replace
 
 from edgeagent.core.agent import Agent
-from edgeagent.core.effects import CallTool, Effect
+from edgeagent.core.effects import AskModel, CallTool, CancelEffect, Effect, Finish
 from edgeagent.core.events import Event
-from edgeagent.core.state import State, Transition
+from edgeagent.core.state import Finished, State, Transition
 from edgeagent.core.step import halt, hold, refuse, step
+from edgeagent.errors import ConfigError
+from edgeagent.policy.fact import Fact, Signature, of_effect, of_event
+from edgeagent.policy.formula import Argument, walk
+from edgeagent.policy.library import Rule
+from edgeagent.policy.monitor import Bound, Memory, Monitor, Value, as_value
+from edgeagent.policy.narrowing import Narrowed, needs_of, schema_of
 
 
 class Allow(msgspec.Struct, frozen=True, tag=True):
@@ -79,6 +86,154 @@ class AllowAll:
     def narrow(self, memory: Any, state: State, effect: Effect) -> Effect:
         """Take nothing out."""
         return effect
+
+
+class RuleGuard:
+    """The guard of an agent with rules: the strictest verdict wins, and among equals the rule that stands first.
+
+    Rules are compiled once; for each kind and tool only those are asked that can object there at all.
+    Raises ConfigError for a rule that names a tool or an argument which the agent does not have.
+    """
+
+    def __init__(self, rules: Iterable[Rule], agent: Agent) -> None:
+        self.agent = agent
+        self.rules = tuple(rules)
+        for rule in self.rules:
+            check_rule(rule, agent)
+        acting = (t.name for t in agent.tools if t.effect != "read")
+        self.monitor = Monitor([r.formula for r in self.rules], acting)
+        self._strictest_first = sorted(self.rules, key=lambda r: STRICTNESS.index(r.verdict))
+        self._calls: dict[str, tuple[_Check, ...]] = {}
+        self._narrows: dict[str, tuple[_Check, ...]] = {}
+        self._needs: dict[str, tuple[_Need, ...]] = {}
+        self._others = tuple(
+            c for c in self._checks(("other", ""), "exact") if isinstance(c.verdict, Halt)
+        )  # Only the end of the session can stop what is not a call.
+
+    def observe(self, memory: Any, state: State, event: Event) -> Memory:
+        """Return the memory after this event."""
+        if type(memory) is not tuple:
+            memory = self.monitor.restored(memory)
+        return self.monitor.append(memory, of_event(self.agent, state, event))
+
+    def judge(self, memory: Memory, state: State, effect: Effect) -> Verdict:
+        """Judge a pending effect as if it were the last position."""
+        if isinstance(effect, CallTool):
+            checks = self._calls.get(effect.tool)
+            if checks is None:
+                checks = self._calls[effect.tool] = self._checks(("called", effect.tool), "exact")
+        elif isinstance(effect, CancelEffect | Finish) or isinstance(state.phase, Finished):
+            return ALLOW  # What ends something is never held up, and what has ended is not ended again.
+        else:
+            checks = self._others
+        if not checks:
+            return ALLOW
+        fact = of_effect(self.agent, state, effect)
+        now = self.monitor.now(memory, fact)
+        for check in checks:
+            if not check.holds(fact, memory, now, _NO_VALUES):
+                return check.verdict
+        return ALLOW
+
+    def admit(self, memory: Memory, state: State, effect: Effect) -> Memory:
+        """Return the memory with this effect as its last position."""
+        if not isinstance(effect, CallTool) and self.monitor.ignores(("other", "")):
+            return memory
+        return self.monitor.append(memory, of_effect(self.agent, state, effect))
+
+    def narrow(self, memory: Memory, state: State, effect: Effect) -> Effect:
+        """Take out the tools that no arguments could get through, and say what the others' arguments must keep to."""
+        if not isinstance(effect, AskModel) or not effect.tools:
+            return effect
+        tools = tuple(tool for tool in effect.tools if self._may_be_called(memory, state, tool))
+        narrowed = tuple(n for tool in tools for n in self._narrowed(memory, state, tool))
+        if tools == effect.tools and narrowed == effect.narrowed:
+            return effect
+        choice = effect.choice if tools else "answer"
+        return replace(effect, tools=tools, choice=choice, narrowed=narrowed)
+
+    def _checks(self, signature: Signature, bound: Bound) -> tuple[_Check, ...]:
+        compiled = ((r, self.monitor.compiled(r.formula, signature, bound)) for r in self._strictest_first)
+        return tuple(_Check(as_value(root), _verdict(rule)) for rule, root in compiled if root is not True)
+
+    def _may_be_called(self, memory: Memory, state: State, tool: str) -> bool:
+        checks = self._narrows.get(tool)
+        if checks is None:
+            every = self._checks(("called", tool), "upper")
+            checks = self._narrows[tool] = tuple(c for c in every if not isinstance(c.verdict, Ask))
+        if not checks:
+            return True
+        fact = Fact("called", tool, at_ms=state.now_ms, turn=state.turn)
+        now = self.monitor.now(memory, fact)
+        return all(check.holds(fact, memory, now, _NO_VALUES) for check in checks)
+
+    def _narrowed(self, memory: Memory, state: State, tool: str) -> tuple[Narrowed, ...]:
+        needs = self._needs.get(tool)
+        if needs is None:
+            needs = self._needs[tool] = self._find_needs(tool)
+        if not needs:
+            return ()
+        fact = Fact("called", tool, at_ms=state.now_ms, turn=state.turn)
+        now = self.monitor.now(memory, fact)
+        held = (need.narrowed for need in needs if need.when(fact, memory, now, _NO_VALUES))
+        return tuple(dict.fromkeys(held))
+
+    def _find_needs(self, tool: str) -> tuple[_Need, ...]:
+        found = []
+        for rule in self.rules:
+            if rule.verdict != "ask":
+                for argument, others in needs_of(rule.formula):
+                    impossible = self.monitor.compiled(~others, ("called", tool), "lower")
+                    schema = schema_of(argument)
+                    if impossible is not False and schema is not None:
+                        found.append(_Need(as_value(impossible), (tool, argument[0].name, schema)))
+        return tuple(found)
+
+
+class _Check(NamedTuple):
+    holds: Value
+    verdict: Verdict
+
+
+class _Need(NamedTuple):
+    when: Value
+    narrowed: Narrowed
+
+
+STRICTNESS = ("halt", "refuse", "ask")
+
+_NO_VALUES: list[bool] = []
+
+
+def _verdict(rule: Rule) -> Verdict:
+    match rule.verdict:
+        case "halt":
+            return Halt(rule.because)
+        case "refuse":
+            return Refuse(rule.because)
+        case "ask":
+            return Ask(rule.because)
+        case _:
+            assert_never(rule.verdict)
+
+
+def check_rule(rule: object, agent: Agent) -> None:
+    """Refuse a rule that speaks of what the agent does not have: it would never, or always, apply."""
+    if not isinstance(rule, Rule):
+        raise ConfigError(f"agent {agent.name}: policies holds {rule!r}, which is not a rule: see edgeagent.policy")
+    for tool in rule.tools:
+        if tool not in agent.by_name:
+            known = ", ".join(agent.tool_names) or "none"
+            raise ConfigError(f"agent {agent.name}: rule {rule.name} names the tool {tool}; its tools are: {known}")
+    tools = [agent.by_name[t] for t in rule.tools] or list(agent.tools)
+    known_arguments = {name for t in tools for name in t.parameters.schema.get("properties", {})}
+    for part in walk(rule.formula):
+        if isinstance(part, Argument) and part.name.split(".")[0] not in known_arguments:
+            names = ", ".join(sorted(known_arguments)) or "none"
+            where = ", ".join(t.name for t in tools)
+            raise ConfigError(
+                f"agent {agent.name}: rule {rule.name} compares the argument {part.name}; {where} takes: {names}"
+            )
 
 
 def guarded_step(guard: Guard, agent: Agent, state: State, event: Event) -> Transition:
