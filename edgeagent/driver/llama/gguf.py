@@ -8,7 +8,8 @@ size of the file before it is used; nothing that the file can make large is copi
 The format is docs/gguf.md of ggml-org/ggml (versions 2 and 3, little-endian); block sizes are those of ggml's type
 table; tensors must follow one another without gaps, as ggml's own reader wants it. Reported faults this refuses, each
 in llama.cpp: #18674 (a dimension of 2^42+1), #15711 (tensor count), #25821 (more than 512 blocks), #25969 (byte token
-`<0x-1>`), #24997 (alignment 2^31), #26690 (scores or token types of a narrower element type than is read).
+`<0x-1>`), #24997 (alignment 2^31), #26690 (scores or token types of a narrower element type than is read). A
+token that is there twice, or twice up to a zero byte, aborts llama.cpp; that was found by flipping bits of a real file.
 """
 
 from __future__ import annotations
@@ -104,7 +105,6 @@ _TOKENS, _SCORES, _TOKEN_TYPES = "tokenizer.ggml.tokens", "tokenizer.ggml.scores
 _ELEMENT_TYPES = {_TOKENS: (_STRING,), _SCORES: (6,), _TOKEN_TYPES: (4, 5), "tokenizer.ggml.merges": (_STRING,)}
 _BYTE_TOKEN_TYPE = 6
 _BYTE_TOKEN = re.compile(rb"<0x[0-9A-Fa-f]{2}>")
-_BYTE_TOKEN_LIKE = re.compile(rb"\x06\0\0\0\0\0\0\0(<0x..>)", re.DOTALL)  # the length 6 in front: a whole token
 
 _DAMAGED = "the file is damaged or no model: get it again and compare its SHA-256 with the publisher's"
 
@@ -153,7 +153,7 @@ class _LongText:
 def check_gguf(path: str | os.PathLike[str]) -> GgufHeader:
     """Read and check the header of a model file; return what it says.
 
-    Costs no copy of the vocabulary and, at 262,144 tokens, under 0.1 s. Raises `ModelError` for anything that is not a
+    Costs no copy of the vocabulary and, at 262,144 tokens, about 0.1 s. Raises `ModelError` for anything that is not a
     whole, well-formed GGUF file: missing, no permission, not a file, empty, text, truncated, hostile.
     """
     path = Path(path)
@@ -328,6 +328,7 @@ class _Reader:
         self._integer(f"{architecture}.block_count", BLOCKS_MAX)
         self._integer(f"{architecture}.context_length", (1 << 31) - 1)
         self._integer(f"{architecture}.embedding_length", 1 << 20)
+        self._integer(f"{architecture}.vocab_size", STRINGS_MAX)
         parts = self.metadata.get("split.count", 1)
         if parts not in (0, 1):
             self.refuse(f"one of {_shown(parts)} parts of a model", None, "join them: `llama-gguf-split --merge`")
@@ -353,26 +354,30 @@ class _Reader:
             beside = self.metadata.get(key)
             if beside is not None and (not isinstance(beside, _Array) or beside.count != tokens.count):
                 self.refuse(f"{key} is {_shown(beside)} beside {tokens.count} tokens; as many must be there")
-        for found in _BYTE_TOKEN_LIKE.finditer(self.data, tokens.begin, tokens.end):
-            if not _BYTE_TOKEN.fullmatch(found[1]):
-                self.refuse(f"the vocabulary has the token {found[1]!r}, which is no byte", found.start(1))
-        self._check_byte_tokens(tokens)
+        self._check_tokens(tokens)
 
-    def _check_byte_tokens(self, tokens: _Array) -> None:
-        """Every token that is declared a byte must be written `<0xNN>`: llama.cpp reads the NN unchecked."""
+    def _check_tokens(self, tokens: _Array) -> None:
+        """No token twice, and every byte token written `<0xNN>`: llama.cpp aborts on the one, misreads the other.
+
+        llama.cpp ends a token's text at its first zero byte and gives an empty one a name made of its index, so that is
+        done here too. Only hashes are kept: two texts with one hash are as good as impossible.
+        """
         kinds = self.metadata.get(_TOKEN_TYPES)
-        if kinds is None:
-            return
-        view = memoryview(self.data[kinds.begin : kinds.end]).cast("i")
-        at, read, data = tokens.begin, _U64.unpack_from, self.data
-        last = tokens.count - 1
-        while last >= 0 and view[last] != _BYTE_TOKEN_TYPE:
-            last -= 1
-        for index in range(last + 1):
-            end = at + 8 + read(data, at)[0]
-            if view[index] == _BYTE_TOKEN_TYPE and not (end - at == 14 and _BYTE_TOKEN.match(data, at + 8)):
-                written = data[at + 8 : min(end, at + 40)]
-                self.refuse(f"token {index} is declared a byte and written {written!r}", at + 8)
+        is_byte = memoryview(self.data[kinds.begin : kinds.end]).cast("i") if kinds else bytes(tokens.count)
+        region, at, read = self.data[tokens.begin : tokens.end], 0, _U64.unpack_from
+        seen: set[int] = set()
+        add = seen.add
+        for index in range(tokens.count):
+            end = at + 8 + read(region, at)[0]
+            text = region[at + 8 : end]
+            if is_byte[index] == _BYTE_TOKEN_TYPE or (end - at == 14 and text[:3] == b"<0x" and text[5:] == b">"):
+                if not _BYTE_TOKEN.fullmatch(text):
+                    self.refuse(f"token {index} stands for a byte and is written {text[:32]!r}", tokens.begin + at + 8)
+            elif not text or b"\0" in text:
+                text = text.partition(b"\0")[0] or b"[EMPTY_%d]" % index
+            add(hash(text))
+            if len(seen) == index:
+                self.refuse(f"token {index}, {text[:32]!r}, stands in the vocabulary twice", tokens.begin + at + 8)
             at = end
 
     # The tensors.

@@ -156,6 +156,11 @@ def test_the_table_of_block_sizes_is_that_of_the_installed_ggml() -> None:
     assert theirs == _BLOCKS
 
 
+def test_several_empty_tokens_are_no_repetition(tmp_path: Path) -> None:
+    content = with_key("tokenizer.ggml.tokens", ARRAY, (STRING, ["", "\0", "<0x0A>", ""]))
+    assert check_gguf(written(tmp_path, content)).vocab_size == 4
+
+
 # What is not a model file at all.
 
 
@@ -283,12 +288,27 @@ FAULTS: list[tuple[str, bytes, str]] = [
     (
         "llama.cpp#25969: byte token <0x-1>",
         with_key("tokenizer.ggml.tokens", ARRAY, (STRING, ["<s>", "</s>", "<0x-1>", "hello"])),
-        "b'<0x-1>', which is no byte",
+        "token 2 stands for a byte and is written b'<0x-1>'",
+    ),
+    (
+        "a byte token that is not declared one",
+        with_key("tokenizer.ggml.tokens", ARRAY, (STRING, ["<s>", "</s>", "<0x0A>", "<0xZZ>"])),
+        "token 3 stands for a byte and is written b'<0xZZ>'",
+    ),
+    (
+        "a token twice",
+        with_key("tokenizer.ggml.tokens", ARRAY, (STRING, ["<s>", "hello", "<0x0A>", "hello"])),
+        "token 3, b'hello', stands in the vocabulary twice",
+    ),
+    (
+        "a token twice up to a zero byte",
+        with_key("tokenizer.ggml.tokens", ARRAY, (STRING, ["<s>", "hello", "<0x0A>", "hello\0x"])),
+        "token 3, b'hello', stands in the vocabulary twice",
     ),
     (
         "a byte token that is a word",
         with_key("tokenizer.ggml.tokens", ARRAY, (STRING, ["<s>", "</s>", "word", "hello"])),
-        "declared a byte and written b'word'",
+        "token 2 stands for a byte and is written b'word'",
     ),
     (
         "llama.cpp#18674: dimension 2^42+1",
