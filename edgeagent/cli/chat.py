@@ -19,11 +19,11 @@ GOODBYES = {"/quit", "/exit"}
 
 
 @click.command()
-@click.argument("agent")
+@click.argument("agent", required=False)
 @model_options
 @session_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line: every event and effect.")
-def chat(agent: str, as_json: bool, **options: Any) -> int:
+def chat(agent: str | None, as_json: bool, **options: Any) -> int:
     """Talk with AGENT (FILE.py or FILE.py:NAME), a line a turn.
 
     Ctrl-C stops the answer and keeps the session; Ctrl-D or /quit ends it. Piped lines are turns too.

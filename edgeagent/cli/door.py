@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+import click
 
 from edgeagent.cli.options import settings_from, with_limits
 from edgeagent.cli.screen import Screen, ask_on_terminal
 from edgeagent.core.agent import Agent
+from edgeagent.core.events import ModelAnswered, ModelFailed
 from edgeagent.driver.base import Driver
-from edgeagent.runtime.config import ModelSettings, state_root
-from edgeagent.runtime.folder import Limits
+from edgeagent.runtime.config import ModelSettings, Settings, state_root
+from edgeagent.runtime.folder import TRACE_NAME, Limits, find_directory, last_directory
+from edgeagent.runtime.recording import changes, load_recording, records_of, resolved_spec
+from edgeagent.runtime.resume import resume_session
 from edgeagent.runtime.session import Session, new_session
 from edgeagent.runtime.wiring import (
     SCRIPT_PREFIX,
@@ -20,13 +26,18 @@ from edgeagent.runtime.wiring import (
     step_of,
     with_dialect,
 )
+from edgeagent.trace.recover import Torn
 
 DIALECT_START = "plain"
 """The dialect of models that have not been measured."""
 
 
-def open_session(agent_spec: str, screen: Screen, options: dict[str, Any]) -> Session:
-    """Load everything, in the order in which it is cheapest to fail, and start a new session."""
+def open_session(agent_spec: str | None, screen: Screen, options: dict[str, Any]) -> Session:
+    """Load everything, in the order in which it is cheapest to fail, and start or resume a session."""
+    if options.get("resume") or options.get("last"):
+        return reopen_session(_named_directory(options), agent_spec, screen, options)
+    if agent_spec is None:
+        raise click.UsageError("say which AGENT: FILE.py or FILE.py:NAME")
     settings = settings_from(agent_spec, **options)
     limits = (options.get("max_steps"), options.get("max_tokens"), options.get("timeout"))
     agent = with_dialect(with_limits(load_agent(agent_spec), *limits), DIALECT_START)
@@ -40,13 +51,44 @@ def open_session(agent_spec: str, screen: Screen, options: dict[str, Any]) -> Se
         model=settings.model.name,
         seed=options.get("seed", 0),
         context_tokens=settings.model.context_tokens,
+        durability=options.get("durability") or "effects",
         limits=Limits(steps=limits[0], completion_tokens=limits[1], seconds=limits[2]),
         watch=screen.watch,
     )
 
 
-def open_model(agent: Agent, settings: ModelSettings, screen: Screen, *, verbose: bool) -> Driver:
+def _named_directory(options: dict[str, Any]) -> Path:
+    root = state_root(Settings(state=str(options.get("state") or "")))
+    return find_directory(root, options["resume"]) if options.get("resume") else last_directory(root)
+
+
+def reopen_session(directory: Path, agent_spec: str | None, screen: Screen, options: dict[str, Any]) -> Session:
+    """Resume a session with the agent, limits and model it was started with; say what has changed before it runs."""
+    trace = directory / TRACE_NAME
+    recording = load_recording(trace, agent_spec)
+    about, agent = recording.about, recording.agent
+    assert about is not None, "a session directory has its session.json"
+    for change in changes(about, agent):
+        screen.activity(f"the agent has changed since this session began: {change}")
+    found = records_of(trace) if trace.exists() else None
+    if found is not None and isinstance(found.verdict, Torn):
+        screen.activity(f"the last write did not arrive whole; {found.verdict.size} bytes are put aside")
+    answered = sum(isinstance(r.event, ModelAnswered | ModelFailed) for r in found.records) if found else 0
+    given = {**options, "model": options.get("model") or about.model, "context_tokens": about.context_tokens}
+    settings = settings_from(resolved_spec(about, directory), **given)
+    model = open_model(agent, settings.model, screen, verbose=options.get("verbose", False), answered=answered)
+    return resume_session(
+        directory,
+        agent,
+        step_of(agent),
+        drivers_of(agent, model, ask_on_terminal),
+        durability=options.get("durability"),
+        watch=screen.watch,
+    )
+
+
+def open_model(agent: Agent, settings: ModelSettings, screen: Screen, *, verbose: bool, answered: int = 0) -> Driver:
     """The scripted model, or llama.cpp with the file's weights."""
     if settings.name.startswith(SCRIPT_PREFIX):
-        return scripted_model(settings.name)
+        return scripted_model(settings.name, answered=answered)
     return llama_model(agent, settings, on_progress=screen.progress, on_text=screen.stream, verbose=verbose)

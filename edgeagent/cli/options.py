@@ -36,7 +36,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --seed, --max-steps, --max-tokens, --timeout and --state."""
+    """Add --seed, the limits, --state, --durability, --resume and --continue."""
     for option in reversed(
         (
             click.option("--seed", type=int, default=0, show_default=True, help="Chance is an input."),
@@ -44,6 +44,13 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--max-tokens", type=click.IntRange(min=1), help="Tokens a turn may write."),
             click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Wall time of a turn."),
             click.option("--state", type=click.Path(path_type=Path), help="Where sessions are kept."),
+            click.option(
+                "--durability",
+                type=click.Choice(["strict", "effects", "relaxed"]),
+                help="What a power cut may lose; in every mode nothing that led to an effect. Default: effects.",
+            ),
+            click.option("--resume", metavar="ID", help="Carry on with this session."),
+            click.option("--continue", "last", is_flag=True, help="Carry on with the last session."),
         )
     ):
         command = option(command)

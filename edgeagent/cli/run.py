@@ -17,30 +17,36 @@ from edgeagent.cli.screen import Screen, exit_code_of
 from edgeagent.core.state import State
 from edgeagent.errors import ConfigError
 from edgeagent.runtime.session import Session
+from edgeagent.runtime.wiring import agent_path
 
 PROMPT_BYTES_MAX = 1_000_000
 """More than any window holds; a bound against a pipe that never ends."""
 
 
 @click.command()
-@click.argument("agent")
+@click.argument("agent", required=False)
 @click.argument("prompt", required=False)
 @model_options
 @session_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line: every event, every effect, the outcome.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the answer to this file.")
 @click.option("-q", "--quiet", is_flag=True, help="No activity on stderr.")
-def run(agent: str, prompt: str | None, as_json: bool, output: Path | None, quiet: bool, **options: Any) -> int:
+def run(agent: str | None, prompt: str | None, as_json: bool, output: Path | None, quiet: bool, **options: Any) -> int:
     """Ask AGENT (FILE.py or FILE.py:NAME) once and print its answer.
 
-    Text that is piped in is put after PROMPT; `-` or no PROMPT reads all of it as the prompt.
+    Text that is piped in is put after PROMPT; `-` or no PROMPT reads all of it as the prompt. With --resume or
+    --continue AGENT is the session's own unless it is given, and without a PROMPT only what was interrupted is done.
 
     \b
     Example:
       edgeagent run examples/greenhouse.py "Open the north valve for 30 seconds."
       journalctl -n 50 | edgeagent run examples/gateway.py "What went wrong here?"
+      edgeagent run --continue "And now close it."
     """
-    text = _prompt(prompt)
+    resumed = bool(options["resume"] or options["last"])
+    if resumed and prompt is None and agent is not None and not is_spec(agent):
+        agent, prompt = None, agent
+    text = _prompt(prompt, may_be_missing=resumed)
     with _answers_to(output) as out:
         screen = Screen(out, sys.stderr, as_json=as_json, quiet=quiet)
         session = open_session(agent, screen, options)
@@ -53,21 +59,34 @@ def run(agent: str, prompt: str | None, as_json: bool, output: Path | None, quie
 
 
 def say_until_done(session: Session, text: str) -> State:
-    """Run one turn; Ctrl-C stops it in good order, a second Ctrl-C at once."""
+    """Finish what was interrupted and run one turn; Ctrl-C stops it in good order, a second Ctrl-C at once.
+
+    An empty text, in a resumed session, starts no turn.
+    """
     try:
-        return session.say(text)
+        state = session.resume_turn()
+        return session.say(text) if text else state
     except KeyboardInterrupt:
         session.cancel()
         return session.resume_turn()
 
 
-def _prompt(given: str | None) -> str:
-    piped = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read(PROMPT_BYTES_MAX + 1).decode(errors="replace")
+def is_spec(argument: str) -> bool:
+    """Whether this argument means an agent: FILE.py or FILE.py:NAME."""
+    return agent_path(argument).suffix == ".py"
+
+
+def _prompt(given: str | None, *, may_be_missing: bool) -> str:
+    piped = (
+        ""
+        if sys.stdin is None or sys.stdin.isatty()
+        else sys.stdin.buffer.read(PROMPT_BYTES_MAX + 1).decode(errors="replace")
+    )
     if len(piped) > PROMPT_BYTES_MAX:
         raise ConfigError(f"more than {PROMPT_BYTES_MAX} bytes were piped in; no model here can read that")
     words = "" if given in (None, "-") else given or ""
     text = "\n\n".join(part for part in (words, piped.strip()) if part)
-    if not text:
+    if not text and not may_be_missing:
         raise click.UsageError('nothing to ask: give a PROMPT, or pipe text in and use "-"')
     return text
 

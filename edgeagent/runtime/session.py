@@ -14,20 +14,33 @@ from edgeagent.driver.base import Driver
 from edgeagent.runtime.folder import TRACE_NAME, About, Limits, Lock, lock, new_directory, write_about
 from edgeagent.runtime.loop import Loop, Watch
 from edgeagent.runtime.recording import parts_of
+from edgeagent.runtime.snapshot import write_snapshot
 from edgeagent.trace.disk import DISK, Disk
 from edgeagent.trace.file import Durability, TraceFile
 from edgeagent.version import __version__
+
+SNAPSHOT_EVERY = 256
+"""Records after which a resting session keeps a snapshot: folding that many takes a few milliseconds."""
 
 
 class Session:
     """A running session. `say` returns when the turn has ended; `cancel` may be called from another thread."""
 
     def __init__(
-        self, directory: Path, held: Lock, trace: TraceFile, loop: Loop, drivers: Mapping[type, Driver]
+        self,
+        agent: Agent,
+        directory: Path,
+        held: Lock,
+        trace: TraceFile,
+        loop: Loop,
+        drivers: Mapping[type, Driver],
+        disk: Disk = DISK,
     ) -> None:
         self.directory = directory
         self.trace_path = directory / TRACE_NAME
-        self._held, self._trace, self._loop, self._drivers = held, trace, loop, drivers
+        self._agent, self._held, self._trace, self._loop, self._drivers = agent, held, trace, loop, drivers
+        self._disk = disk
+        self._snapshot_seq = trace.seq
 
     @property
     def state(self) -> State:
@@ -43,6 +56,8 @@ class Session:
         """Go on working after an interruption of `say`."""
         state = self._loop.run()
         self._trace.settle()
+        if self._trace.seq - self._snapshot_seq >= SNAPSHOT_EVERY:
+            self._keep_snapshot()
         return state
 
     def cancel(self, reason: str = "interrupted") -> None:
@@ -55,8 +70,14 @@ class Session:
             driver.close()
         try:
             self._trace.close()
+            self._keep_snapshot()
         finally:
             self._held.release()
+
+    def _keep_snapshot(self) -> None:
+        if self._trace.seq > self._snapshot_seq:
+            self._snapshot_seq = self._trace.seq
+            write_snapshot(self.directory, self._agent, self.state, self._trace.seq, self._trace.head, self._disk)
 
 
 def new_session(
@@ -98,9 +119,10 @@ def new_session(
         parts=parts_of(agent),
     )
     write_about(directory, about, disk)
+    disk.sync_folder(directory.parent)  # The directory's own name.
     trace = TraceFile.create(directory / TRACE_NAME, durability=durability, disk=disk)
     loop = Loop(agent, step, trace, drivers, clock, watch=watch)
-    session = Session(directory, held, trace, loop, drivers)
+    session = Session(agent, directory, held, trace, loop, drivers, disk)
     loop.post(started_event(agent, seed, context_tokens))
     session.resume_turn()
     return session

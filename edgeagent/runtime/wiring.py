@@ -79,16 +79,18 @@ def drivers_of(agent: Agent, model: Driver, decide: Decide = nobody) -> dict[typ
     return {AskModel: model, CallTool: ToolDriver(agent.by_name), AskUser: PersonDriver(decide)}
 
 
-def scripted_model(name: str) -> ScriptedModel:
-    """The model behind a `script:FILE` name. Raises ConfigError."""
+def scripted_model(name: str, *, answered: int = 0) -> ScriptedModel:
+    """The model behind a `script:FILE` name, after its first `answered` answers. Raises ConfigError."""
     file = Path(name.removeprefix(SCRIPT_PREFIX))
     try:
         script = orjson.loads(file.read_bytes())
     except (OSError, orjson.JSONDecodeError) as error:
-        raise ConfigError(f"{file}: {error}; a script is a JSON list of strings, the model's answers in order") from error
+        raise ConfigError(
+            f"{file}: {error}; a script is a JSON list of strings, the model's answers in order"
+        ) from error
     if not isinstance(script, list) or not all(isinstance(each, str) for each in script):
         raise ConfigError(f"{file}: a script is a JSON list of strings, the model's answers in order")
-    return ScriptedModel(script)
+    return ScriptedModel(script[answered:])
 
 
 def llama_model(

@@ -19,13 +19,17 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
+from msgspec.structs import replace
+
 from edgeagent.core.effects import Effect
 from edgeagent.core.events import Event
 from edgeagent.errors import TraceDamaged, TraceError
 from edgeagent.trace.disk import DISK, Disk, sync, write_all, write_atomically
 from edgeagent.trace.record import (
     FORMAT,
+    HEAD,
     NONCE_BYTES,
+    TAIL,
     Header,
     Record,
     chained,
@@ -111,7 +115,7 @@ class TraceFile:
             if isinstance(found.verdict, Torn):
                 cut(path, found.verdict.offset, disk)
             if found.header is None:
-                path.unlink()  # Nothing was ever recorded in it.
+                disk.remove(path)  # Nothing was ever recorded in it.
                 return cls.create(path, durability=durability, disk=disk, clock=clock), found
             descriptor = disk.open_append(path)
             sync(disk, descriptor)  # What a killed process had written may still be only in memory.
@@ -197,6 +201,21 @@ def read(path: Path) -> Iterator[Record]:
             raise damaged(path, found.verdict)
 
 
+def copy_records(source: Path, target: Path, found: Examined, count: int, *, disk: Disk = DISK) -> None:
+    """Make a new trace of the first `count` records of another; the hashes stay the same. Raises TraceError."""
+    assert found.header is not None, "a trace with records has a header"
+    header = replace(found.header, nonce=os.urandom(NONCE_BYTES))
+    content = source.read_bytes()
+    block = encode_header(header)
+    for record in found.records[:count]:
+        payload = content[record.offset + HEAD.size : record.offset + record.size - TAIL.size]
+        block += frame(header.nonce, len(block), payload)
+    try:
+        write_atomically(disk, target, block)
+    except OSError as error:
+        raise TraceError(f"cannot write the trace {target}: {error.strerror or error}") from None
+
+
 def cut(path: Path, offset: int, disk: Disk = DISK) -> Path:
     """Cut a trace at `offset`; the bytes cut off are durable beside it before that. Raises OSError."""
     beside = kept_beside(path, offset)
@@ -213,6 +232,15 @@ def cut(path: Path, offset: int, disk: Disk = DISK) -> Path:
 def kept_beside(path: Path, offset: int) -> Path:
     """Where the bytes go that are cut off at `offset`."""
     return path.with_name(f"{path.name}.cut-{offset}")
+
+
+def cut_before(path: Path, found: Examined) -> int:
+    """How many bytes were, by this resume or an interrupted one, cut off where the records end; 0 if none."""
+    beside = kept_beside(path, found.end)
+    try:
+        return beside.stat().st_size
+    except OSError:
+        return 0
 
 
 def damaged(path: Path, verdict: Damaged) -> TraceDamaged:

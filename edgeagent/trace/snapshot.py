@@ -1,6 +1,6 @@
 """The folded state as a cache: how it is written, and when it may be believed. Damage to it costs time, never truth.
 
-    snapshot.cbor := magic · sha256 of the rest · CBOR [format, key, seq, head, state]
+    snapshot.cbor := magic · keyed hash of the rest · CBOR [format, key, seq, head, state]
 
 `key` stands for everything that the fold depends on besides the records: the agent, the guard's form, the version.
 `head` is the hash of the record that it was folded up to; it is used only if the trace has just this record there.
@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 from typing import Any
 
 import cbor2
@@ -42,6 +43,8 @@ def decode_state(source: bytes) -> State:
     try:
         array = cbor2.loads(source)
         state = msgspec.convert(array, State, builtin_types=(bytes,))
+        # CBOR has one kind of array; what we keep is immutable.
+        state = msgspec.structs.replace(state, monitors=_tuples(state.monitors))
     except Exception as error:  # cbor2's versions differ in what they raise for bad input
         raise TraceError(f"a stored state cannot be read: {error}") from None
     if state.version != STATE_VERSION:
@@ -49,16 +52,18 @@ def decode_state(source: bytes) -> State:
     return state
 
 
-def encode_snapshot(snapshot: Snapshot) -> bytes:
+def encode_snapshot(snapshot: Snapshot, secret: bytes) -> bytes:
     """Return the bytes of a snapshot file."""
     rest = cbor2.dumps(msgspec.to_builtins(snapshot, builtin_types=(bytes,)), canonical=True)
-    return MAGIC + hashlib.sha256(rest).digest() + rest
+    return MAGIC + _keyed_hash(rest, secret) + rest
 
 
-def decode_snapshot(source: bytes) -> Snapshot | None:
+def decode_snapshot(source: bytes, secret: bytes) -> Snapshot | None:
     """Return the snapshot, or None for anything that is not exactly what we wrote."""
     begin = len(MAGIC) + HASH_BYTES
-    if source[: len(MAGIC)] != MAGIC or hashlib.sha256(source[begin:]).digest() != source[len(MAGIC) : begin]:
+    if source[: len(MAGIC)] != MAGIC or not hmac.compare_digest(
+        _keyed_hash(source[begin:], secret), source[len(MAGIC) : begin]
+    ):
         return None
     try:
         array: Any = cbor2.loads(source[begin:])
@@ -66,3 +71,11 @@ def decode_snapshot(source: bytes) -> Snapshot | None:
     except Exception:  # as above; a cache is never worth an error
         return None
     return snapshot if snapshot.format == SNAPSHOT_FORMAT else None
+
+
+def _keyed_hash(rest: bytes, secret: bytes) -> bytes:
+    return hashlib.blake2b(rest, digest_size=HASH_BYTES, key=secret).digest()
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(v) for v in value) if isinstance(value, list | tuple) else value

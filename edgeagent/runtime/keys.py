@@ -1,0 +1,35 @@
+"""The secret of this state folder: caches are believed only if they were written by someone who could read it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from edgeagent.errors import TraceError
+
+KEY_NAME = "cache.key"
+KEY_BYTES = 32
+
+
+def local_key(root: Path) -> bytes:
+    """Return the key, made on first use, readable by its owner only. Raises TraceError if there can be none."""
+    path = root / KEY_NAME
+    try:
+        with contextlib.suppress(FileExistsError):
+            descriptor = os.open(
+                path.with_name(f".{KEY_NAME}.{os.getpid()}"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
+            )
+            try:
+                if not path.exists():
+                    os.write(descriptor, os.urandom(KEY_BYTES))
+                    os.link(path.with_name(f".{KEY_NAME}.{os.getpid()}"), path)  # Fails if another process was first.
+            finally:
+                os.close(descriptor)
+                path.with_name(f".{KEY_NAME}.{os.getpid()}").unlink()
+        key = path.read_bytes()
+    except OSError as error:
+        raise TraceError(f"cannot keep a key at {path}: {error.strerror or error}") from None
+    if len(key) != KEY_BYTES:
+        raise TraceError(f"{path} is not a key; remove it, and what was cached is made again")
+    return key

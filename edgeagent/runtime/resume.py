@@ -1,0 +1,128 @@
+"""Carry on where a session ended or was cut off: recover its trace, fold it, declare what was lost.
+
+    lock → examine and cut a torn end → fold (from a snapshot that fits, else from the beginning) → TraceRepaired
+    → EffectLost for each effect without a result → the loop, as if nothing had been
+
+What is outstanding after the fold is known from the state alone, so a completed effect cannot run again; what an
+EffectLost leads to is decided in step, like everything else. Forking copies the first records of a trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from edgeagent.core.agent import Agent
+from edgeagent.core.events import EffectLost, Event, TraceRepaired
+from edgeagent.core.replay import Step
+from edgeagent.core.state import State, outstanding
+from edgeagent.driver.base import Driver
+from edgeagent.errors import ConfigError
+from edgeagent.runtime.folder import (
+    TRACE_NAME,
+    About,
+    lock,
+    locked,
+    new_directory,
+    read_about,
+    write_about,
+)
+from edgeagent.runtime.loop import Loop, Watch
+from edgeagent.runtime.recording import records_of, start_of
+from edgeagent.runtime.session import Session, started_event, wall_clock_ms
+from edgeagent.runtime.snapshot import read_snapshot
+from edgeagent.trace.check import fold
+from edgeagent.trace.disk import DISK, Disk
+from edgeagent.trace.file import Durability, TraceFile, copy_records, cut_before
+from edgeagent.trace.recover import Examined
+from edgeagent.trace.snapshot import decode_state
+
+
+def resume_session(
+    directory: Path,
+    agent: Agent,
+    step: Step,
+    drivers: Mapping[type, Driver],
+    *,
+    watch: Watch | None = None,
+    clock_ms: Callable[[], int] | None = None,
+    durability: Durability | None = None,
+    disk: Disk = DISK,
+) -> Session:
+    """Open a session again. Events that say what a crash has lost wait in the inbox; `resume_turn` works on them.
+
+    Raises ConfigError when another process has it, TraceDamaged (nothing is changed then), TraceDisagrees when this
+    agent would have acted otherwise, and TraceError.
+    """
+    clock = clock_ms or wall_clock_ms
+    about = read_about(directory)
+    held = lock(directory)
+    try:
+        path = directory / TRACE_NAME
+        mode = durability or durability_of(about)
+        trace, found = _open(path, mode, disk)
+        state = folded(directory, agent, step, found)
+        loop = Loop(agent, step, trace, drivers, clock, state=state, watch=watch)
+        for event in lost_events(about, agent, state, found, cut_before(path, found)):
+            loop.post(event)
+    except BaseException:
+        held.release()
+        raise
+    return Session(agent, directory, held, trace, loop, drivers, disk)
+
+
+def lost_events(about: About, agent: Agent, state: State, found: Examined, cut_bytes: int) -> list[Event]:
+    """What a crash has made of the session, as events: started after all, repaired, effects lost."""
+    if not found.records and state == State():
+        return [started_event(agent, about.seed, about.context_tokens)]
+    events: list[Event] = [TraceRepaired(0, found.end, cut_bytes)] if cut_bytes else []
+    return [*events, *(EffectLost(0, effect_id) for effect_id in outstanding(state))]
+
+
+def folded(directory: Path, agent: Agent, step: Step, found: Examined) -> State:
+    """The state after all records: from the snapshot if it belongs to this trace and agent, else from the start."""
+    guard_step = partial(step, agent)
+    snapshot = read_snapshot(directory, agent)
+    if snapshot is not None:
+        rest = [r for r in found.records if r.seq >= snapshot.seq]
+        last = next((r for r in found.records if r.seq == snapshot.seq - 1), None)
+        if last is not None and last.hash == snapshot.head:
+            return fold(guard_step, rest, decode_state(snapshot.state))[0]
+    return fold(guard_step, found.records, start_of(found))[0]
+
+
+def fork_session(root: Path, source: Path, *, at: int | None = None, now_ms: int | None = None) -> Path:
+    """Make a new session from the first `at` records of another; return its directory.
+
+    Raises TraceDamaged, TraceError and ConfigError. The source is not changed.
+    """
+    about = read_about(source)
+    found = records_of(source / TRACE_NAME)
+    count = len(found.records) if at is None else at
+    if found.header is None or not 0 < count <= len(found.records):
+        raise ConfigError(f"session {source.name} has {len(found.records)} records; --at takes 1 to that many")
+    directory = new_directory(root, wall_clock_ms() if now_ms is None else now_ms)
+    with locked(directory):
+        fields = {"id": directory.name, "forked_from": f"{source.name}@{count}"}
+        write_about(directory, replace(about, **fields))
+        copy_records(source / TRACE_NAME, directory / TRACE_NAME, found, count)
+    return directory
+
+
+def durability_of(about: About) -> Durability:
+    """The mode that the session was started in. Raises ConfigError."""
+    match about.durability:
+        case "strict" | "effects" | "relaxed" as mode:
+            return mode
+        case other:
+            raise ConfigError(f"session {about.id}: durability {other!r} is none; there are strict, effects, relaxed")
+
+
+def _open(path: Path, mode: Durability, disk: Disk) -> tuple[TraceFile, Examined]:
+    if path.exists():
+        return TraceFile.resume(path, durability=mode, disk=disk)
+    trace = TraceFile.create(path, durability=mode, disk=disk)  # Cut off between session.json and its trace.
+    return trace, records_of(path)

@@ -1,0 +1,38 @@
+"""Keep the folded state beside the trace, so that a long session opens at once. A cache: nothing depends on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from edgeagent.core.agent import Agent
+from edgeagent.core.state import State
+from edgeagent.errors import TraceError
+from edgeagent.runtime.folder import SNAPSHOT_NAME
+from edgeagent.runtime.keys import local_key
+from edgeagent.trace.disk import DISK, Disk, write_atomically
+from edgeagent.trace.snapshot import SNAPSHOT_FORMAT, Snapshot, decode_snapshot, encode_snapshot, encode_state
+from edgeagent.version import __version__
+
+
+def write_snapshot(directory: Path, agent: Agent, state: State, seq: int, head: bytes, disk: Disk = DISK) -> None:
+    """Keep the state as a cache; a disk that does not take it does no harm."""
+    snapshot = Snapshot(SNAPSHOT_FORMAT, snapshot_key(agent), seq, head, encode_state(state))
+    try:
+        write_atomically(disk, directory / SNAPSHOT_NAME, encode_snapshot(snapshot, local_key(directory.parent.parent)))
+    except (OSError, TraceError):
+        return
+
+
+def snapshot_key(agent: Agent) -> str:
+    """Everything that a fold depends on besides the records."""
+    return f"{__version__} {agent.digest} {agent.dialect.name if agent.dialect else ''}"
+
+
+def read_snapshot(directory: Path, agent: Agent) -> Snapshot | None:
+    """The snapshot that this agent, in this version, has left; or None."""
+    try:
+        source = (directory / SNAPSHOT_NAME).read_bytes()
+        snapshot = decode_snapshot(source, local_key(directory.parent.parent))
+    except (OSError, TraceError):
+        return None
+    return snapshot if snapshot is not None and snapshot.key == snapshot_key(agent) else None
