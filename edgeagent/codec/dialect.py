@@ -77,7 +77,7 @@ def _call_in(value: Any) -> ToolCall | Unreadable:
         return Unreadable('a call is {"name": ..., "arguments": {...}} and no other key')
     if not isinstance(value["name"], str) or not isinstance(value["arguments"], dict):
         return Unreadable("name must be a string and arguments an object")
-    return ToolCall(value["name"], canonical_json(value["arguments"]))
+    return ToolCall(value["name"], value["arguments"])
 
 
 def _tool_line(tool: Tool) -> str:

@@ -20,21 +20,29 @@ DENSITY_MAX = 200
 """Two tokens a byte: more than any tokenizer with byte fallback can make."""
 
 
-def tokens_of(message: Message, density: int) -> int:
-    """Estimate a message's tokens: exact for what the model wrote, else from its bytes. `density` is tokens per 100 bytes."""
-    if message.token_ids:
-        return len(message.token_ids) // TOKEN_BYTES + MESSAGE_TOKENS
-    return -(-len(message.text.encode()) * density // 100) + MESSAGE_TOKENS
+def exchange_of(messages: tuple[Message, ...]) -> Exchange:
+    """Close a turn: its messages with their size, so that it need not be measured again."""
+    exact = sum(_exact_tokens(m) for m in messages)
+    return Exchange(messages, exact, sum(_estimated_bytes(m) for m in messages))
 
 
-def tokens_of_all(messages: Iterable[Message], density: int) -> int:
-    """Estimate the tokens of several messages."""
-    return sum(tokens_of(m, density) for m in messages)
+def tokens_of(messages: Iterable[Message], density: int) -> int:
+    """Tokens of messages: exact for what the model wrote, else from the bytes. `density` is tokens per 100 bytes."""
+    exact = text_bytes = 0
+    for message in messages:
+        exact += _exact_tokens(message)
+        text_bytes += _estimated_bytes(message)
+    return exact + estimate(text_bytes, density)
+
+
+def estimate(text_bytes: int, density: int) -> int:
+    """Tokens of so many bytes of text, rounded up."""
+    return -(-text_bytes * density // 100)
 
 
 def fit(past: tuple[Exchange, ...], room: int, density: int) -> tuple[Exchange, ...]:
     """Return the newest exchanges of `past` that fit into `room` tokens, in order; all of them if they fit."""
-    sizes = [tokens_of_all(exchange.messages, density) for exchange in past]
+    sizes = [exchange.exact_tokens + estimate(exchange.text_bytes, density) for exchange in past]
     if sum(sizes) <= room:
         return past
     kept, total = 0, 0
@@ -43,6 +51,14 @@ def fit(past: tuple[Exchange, ...], room: int, density: int) -> tuple[Exchange, 
             break
         kept, total = kept + 1, total + size
     return past[len(past) - kept :]
+
+
+def _exact_tokens(message: Message) -> int:
+    return len(message.token_ids) // TOKEN_BYTES + MESSAGE_TOKENS
+
+
+def _estimated_bytes(message: Message) -> int:
+    return 0 if message.token_ids else len(message.text.encode())
 
 
 def density_from(prompt_tokens: int, prompt_bytes: int) -> int:

@@ -13,7 +13,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from edgeagent.core.agent import Agent, Answer, Calls, Tool, Unreadable
+from edgeagent.core.agent import Agent, Answer, Calls, Unreadable
 from edgeagent.core.budget import (
     CLOSING_TOKENS,
     NO_BUDGET,
@@ -29,7 +29,7 @@ from edgeagent.core.budget import (
     may_close,
     ordinary_tokens,
 )
-from edgeagent.core.context import DENSITY_MAX, density_from, fit, tokens_of_all
+from edgeagent.core.context import DENSITY_MAX, density_from, estimate, exchange_of, fit, tokens_of
 from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish, Say
 from edgeagent.core.events import (
     Cancelled,
@@ -59,14 +59,12 @@ from edgeagent.core.state import (
 from edgeagent.core.values import (
     CallMade,
     Choice,
-    Exchange,
     Message,
     Outcome,
     ToolCall,
     canonical_json,
 )
 from edgeagent.errors import IllegalTransition, ShapeError
-from edgeagent.shape.parse import parse
 
 ANSWER_TOKENS_MAX = 256
 """The most one model call may write: about a minute on a Pi 4 with a 135M model."""
@@ -280,7 +278,7 @@ def _end_turn(
 ) -> Transition:
     """The one way out of a turn: keep the exchange, say the text, start the next waiting word if there is one."""
     last = written or Message("assistant", text or f"({outcome.kind}: {outcome.detail})")
-    exchange = Exchange((*state.current, last))
+    exchange = exchange_of((*state.current, last))
     state = replace(
         state, past=(*state.past, exchange), current=(), made=(), outcome=outcome, phase=Idle(), trouble=None
     )
@@ -321,10 +319,11 @@ def _close(agent: Agent, state: State, limit: str) -> Transition:
 
 
 def _ask_model(agent: Agent, state: State, choice: Choice, closing: str, refits: int = 0) -> Transition:
-    own = tokens_of_all(state.current, state.density) + -(-agent.prompt_bytes * state.density // 100)
+    own = tokens_of(state.current, state.density) + estimate(agent.prompt_bytes, state.density)
     answer_room = min(ANSWER_TOKENS_MAX, state.context_tokens // 4)
     past = fit(state.past, max(0, state.context_tokens - own - answer_room), state.density)
-    state = replace(state, dropped=state.dropped + len(state.past) - len(past), past=past)
+    if past is not state.past:
+        state = replace(state, dropped=state.dropped + len(state.past) - len(past), past=past)
     state, effect_id = _next_id(state)
     timeout = min(
         (left for left in _each_left_ms(agent, state) if left is not None),
@@ -384,22 +383,17 @@ def _checked(
     tool = agent.by_name.get(call.tool)
     if tool is None:
         known = ", ".join(agent.tool_names)
-        return PendingCall(effect_id, call.tool, call.arguments, answer=_refusal_text(f"no tool {call.tool}; {known}"))
+        return PendingCall(effect_id, call.tool, "{}", answer=_refusal_text(f"no tool {call.tool}; {known}"))
     try:
-        arguments = _canonical_arguments(tool, call.arguments)
+        tool.parameters.decode(call.arguments)
     except ShapeError as error:
-        return PendingCall(effect_id, call.tool, call.arguments, answer=_refusal_text(str(error)))
+        return PendingCall(effect_id, call.tool, "{}", answer=_refusal_text(str(error)))
+    arguments = canonical_json(call.arguments)
     if _is_repeated(agent, state, call.tool, arguments, batch):
         earlier = next((m.answer for m in state.made if (m.tool, m.arguments) == (call.tool, arguments)), "running")
         answer = _refusal_text(f"already called in this turn with the same arguments; the result was {earlier}")
         return PendingCall(effect_id, call.tool, arguments, answer=answer)
     return PendingCall(effect_id, call.tool, arguments)
-
-
-def _canonical_arguments(tool: Tool, written: str) -> str:
-    value = parse(written)
-    tool.parameters.decode(value)
-    return canonical_json(value)
 
 
 def _is_repeated(agent: Agent, state: State, tool: str, arguments: str, batch: tuple[PendingCall, ...]) -> bool:

@@ -37,16 +37,22 @@ class Message(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Exchange(msgspec.Struct, frozen=True, array_like=True):
-    """Everything from a user's word to the answer; context fit keeps or drops it whole."""
+    """Everything from a user's word to the answer; context fit keeps or drops it whole.
+
+    `exact_tokens` and `text_bytes` are its size as `core.context` measures it: tokens that are known, and bytes
+    whose tokens must be estimated.
+    """
 
     messages: tuple[Message, ...]
+    exact_tokens: int
+    text_bytes: int
 
 
 class ToolCall(msgspec.Struct, frozen=True, array_like=True):
-    """A call as the model wrote it: the tool's name and the arguments' JSON text, not yet trusted."""
+    """A call as the model wrote it: a name and a JSON object of arguments, neither of them checked yet."""
 
     tool: str
-    arguments: str
+    arguments: dict[str, Any]
 
 
 class Usage(msgspec.Struct, frozen=True, array_like=True):

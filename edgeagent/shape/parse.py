@@ -26,18 +26,26 @@ _KEY = re.compile(r'("(?:[^"\\]|\\.)*")[ \t\n\r]*:', re.DOTALL)
 def parse(text: str | bytes) -> Any:
     """Return the JSON value that the text spells; raise `ShapeError` saying what is wrong and at which byte."""
     content = _as_text(text)
+    if len(content) <= DIGITS_MAX and content.count("{") + content.count("[") <= DEPTH_MAX:
+        value = _decoded(content)
+        if content.count(":") == _keys(value):
+            return value  # Short, flat and one colon a key: nothing below could find anything.
     bare = _STRING.sub('""', content)  # Outside of strings, so that brackets and colons are structure.
     if _depth(bare) > DEPTH_MAX:
         _refuse(f"nested deeper than {DEPTH_MAX} levels")
     if _MANY_DIGITS.search(bare):
         _refuse(f"a number of more than {DIGITS_MAX} digits")
-    try:
-        value = msgspec.json.decode(content.encode())
-    except (msgspec.MsgspecError, RecursionError, ValueError) as error:
-        _refuse(str(error))
+    value = _decoded(content)
     if bare.count(":") != _keys(value):
         _refuse(f"the key {_first_duplicate(content)} appears twice in one object")
     return value
+
+
+def _decoded(content: str) -> Any:
+    try:
+        return msgspec.json.decode(content)
+    except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+        _refuse(str(error))
 
 
 def _as_text(text: str | bytes) -> str:

@@ -15,12 +15,12 @@ def test_words_are_an_answer():
 
 
 def test_one_object_is_a_call():
-    assert Plain().read('{"name": "f", "arguments": {"b": 1, "a": 2}}') == Calls((ToolCall("f", '{"a":2,"b":1}'),))
+    assert Plain().read('{"name": "f", "arguments": {"b": 1, "a": 2}}') == Calls((ToolCall("f", {"b": 1, "a": 2}),))
 
 
 def test_a_list_is_several_calls():
     reading = Plain().read('[{"name": "f", "arguments": {}}, {"name": "g", "arguments": {}}]')
-    assert reading == Calls((ToolCall("f", "{}"), ToolCall("g", "{}")))
+    assert reading == Calls((ToolCall("f", {}), ToolCall("g", {})))
 
 
 @pytest.mark.parametrize(

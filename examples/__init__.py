@@ -1,0 +1,1 @@
+"""Agents that really do something."""
