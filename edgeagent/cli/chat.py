@@ -34,8 +34,8 @@ def chat(agent: str | None, as_json: bool, **options: Any) -> int:
     """
     screen = Screen(sys.stdout, sys.stderr, as_json=as_json, streams=True)
     session = open_session(agent, screen, options)
-    state = session.state
     try:
+        state = say_until_done(session, "")  # What was interrupted, if the session is resumed.
         while not isinstance(state.phase, Finished):
             line = _next_line()
             if line is None or line in GOODBYES:

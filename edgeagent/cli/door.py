@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from edgeagent.cli.options import settings_from, with_limits
+from edgeagent.cli.options import root_named, settings_from, with_limits
 from edgeagent.cli.screen import Screen, ask_on_terminal
 from edgeagent.core.agent import Agent
 from edgeagent.core.events import ModelAnswered, ModelFailed
 from edgeagent.driver.base import Driver
-from edgeagent.runtime.config import ModelSettings, Settings, state_root
+from edgeagent.runtime.config import ModelSettings, state_root
 from edgeagent.runtime.folder import TRACE_NAME, Limits, find_directory, last_directory
 from edgeagent.runtime.recording import changes, load_recording, records_of, resolved_spec
 from edgeagent.runtime.resume import resume_session
@@ -58,7 +58,7 @@ def open_session(agent_spec: str | None, screen: Screen, options: dict[str, Any]
 
 
 def _named_directory(options: dict[str, Any]) -> Path:
-    root = state_root(Settings(state=str(options.get("state") or "")))
+    root = root_named(options.get("state"))
     return find_directory(root, options["resume"]) if options.get("resume") else last_directory(root)
 
 

@@ -15,9 +15,11 @@ from edgeagent.version import __version__
 VERBS = {
     "chat": "Talk with an agent.",
     "check": "Find everything that could fail later, before anything runs.",
+    "fork": "Begin a new session from an old one's records.",
     "model": "Fetch, add, list, verify and remove model files.",
     "replay": "Fold a trace again and compare it with what was recorded.",
     "run": "Ask an agent once.",
+    "sessions": "List, show, remove and export sessions.",
     "trace": "Look into traces.",
 }
 """Each verb is a click command of that name in the module of that name; its help line stands here so that

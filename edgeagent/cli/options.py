@@ -11,7 +11,8 @@ import click
 from msgspec.structs import replace
 
 from edgeagent.core.agent import Agent
-from edgeagent.runtime.config import Settings, read_settings
+from edgeagent.runtime.config import Settings, read_settings, state_root
+from edgeagent.runtime.recording import find_trace
 from edgeagent.runtime.wiring import agent_path
 
 
@@ -55,6 +56,19 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = option(command)
     return command
+
+
+state_option = click.option("--state", type=click.Path(path_type=Path), help="Where sessions are kept.")
+
+
+def root_named(state: Path | None) -> Path:
+    """The state folder that --state, the environment or the default names."""
+    return state_root(Settings(state=str(state or "")))
+
+
+def find_trace_named(named: str | None, state: Path | None) -> Path:
+    """The trace that the command line means: a file, a directory, a session's id, or the last session's."""
+    return find_trace(named, root_named(state))
 
 
 def settings_from(agent_spec: str, config: Path | None, **given: Any) -> Settings:

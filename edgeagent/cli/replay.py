@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
+from edgeagent.cli.options import find_trace_named, state_option
 from edgeagent.errors import ExitCode, TraceDisagrees
-from edgeagent.runtime.config import Settings, state_root
-from edgeagent.runtime.recording import find_trace, load_recording, records_of, start_of
+from edgeagent.runtime.recording import load_recording, records_of, start_of
 from edgeagent.trace.check import fold
 from edgeagent.trace.recover import Torn
 
@@ -18,7 +18,7 @@ from edgeagent.trace.recover import Torn
 @click.argument("trace", required=False)
 @click.argument("agent", required=False)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-@click.option("--state", type=click.Path(path_type=Path), help="Where sessions are kept.")
+@state_option
 def replay(trace: str | None, agent: str | None, as_json: bool, state: Path | None) -> int:
     """Fold TRACE again and compare every record's effects with what was recorded.
 
@@ -30,7 +30,7 @@ def replay(trace: str | None, agent: str | None, as_json: bool, state: Path | No
       edgeagent replay
       edgeagent replay 20261130-204500-1a2b
     """
-    path = find_trace(trace, state_root(Settings(state=str(state or ""))))
+    path = find_trace_named(trace, state)
     recording = load_recording(path, agent)
     found = records_of(path)
     difference = None

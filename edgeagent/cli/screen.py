@@ -43,9 +43,7 @@ def exit_code_of(outcome: Outcome | None) -> ExitCode:
 class Screen:
     """Writes a session to two streams: answers to `out`, activity to `err`. With `streams`, words appear as written."""
 
-    def __init__(
-        self, out: TextIO, err: TextIO, *, as_json: bool, quiet: bool = False, streams: bool = False
-    ) -> None:
+    def __init__(self, out: TextIO, err: TextIO, *, as_json: bool, quiet: bool = False, streams: bool = False) -> None:
         self._out, self._err, self._as_json, self._quiet = out, err, as_json, quiet
         self._streams = streams and out.isatty() and not as_json
         self._live = err.isatty() and not as_json and not quiet

@@ -11,24 +11,27 @@ from typing import Any
 import click
 import msgspec
 
+from edgeagent.cli import trace_file
+from edgeagent.cli.options import find_trace_named, state_option
 from edgeagent.cli.screen import clock_text
 from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish, Say
 from edgeagent.core.events import Event, ModelAnswered, ModelFailed, SessionStarted, ToolFailed, ToolReturned, UserSaid
 from edgeagent.errors import EdgeAgentError
-from edgeagent.runtime.config import Settings, state_root
-from edgeagent.runtime.recording import effects_of, find_trace, load_recording, records_of
+from edgeagent.runtime.recording import effects_of, load_recording, records_of
 from edgeagent.trace.record import Record
 from edgeagent.trace.recover import Examined, Torn
 
 TEXT_MAX = 60
 """Characters of a text that a row shows; --json has all of it."""
 
-state_option = click.option("--state", type=click.Path(path_type=Path), help="Where sessions are kept.")
-
 
 @click.group()
 def trace() -> None:
     """Look into traces: a trace.cbor, a session's directory or its id; without one, the last session."""
+
+
+for command in (trace_file.check, trace_file.repair, trace_file.verify, trace_file.head):
+    trace.add_command(command)
 
 
 @trace.command()
@@ -47,7 +50,7 @@ def show(trace: str | None, agent: str | None, as_json: bool, state: Path | None
       edgeagent trace show
       edgeagent trace show 20261130-204500-1a2b --json
     """
-    path = trace_path(trace, state)
+    path = find_trace_named(trace, state)
     found = records_of(path)
     rows = list(_rows(path, agent, found))
     if as_json:
@@ -57,11 +60,6 @@ def show(trace: str | None, agent: str | None, as_json: bool, state: Path | None
     _draw([_as_row(record, effects) for record, effects in rows])
     if isinstance(found.verdict, Torn):
         click.echo(f"a torn end of {found.verdict.size} bytes follows ({found.verdict.because})", err=True)
-
-
-def trace_path(named: str | None, state: Path | None) -> Path:
-    """The trace that the command line means."""
-    return find_trace(named, state_root(Settings(state=str(state or ""))))
 
 
 def _rows(path: Path, agent: str | None, found: Examined) -> Iterator[tuple[Record, tuple[Effect, ...] | None]]:
