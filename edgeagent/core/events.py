@@ -112,6 +112,17 @@ class TraceRepaired(msgspec.Struct, frozen=True, array_like=True, tag=11):
     cut_bytes: int
 
 
+class SessionResumed(msgspec.Struct, frozen=True, array_like=True, tag=12):
+    """The session goes on in the middle of a turn, with this agent and version; EffectLost follows for what is lost.
+
+    The time since the record before it does not count as wall time: nothing was running.
+    """
+
+    at_ms: int
+    agent_digest: str
+    version: str
+
+
 Event = (
     SessionStarted
     | UserSaid
@@ -123,4 +134,5 @@ Event = (
     | EffectLost
     | Cancelled
     | TraceRepaired
+    | SessionResumed
 )

@@ -37,6 +37,7 @@ from edgeagent.core.events import (
     Event,
     ModelAnswered,
     ModelFailed,
+    SessionResumed,
     SessionStarted,
     ToolFailed,
     ToolReturned,
@@ -93,6 +94,7 @@ def step(agent: Agent, state: State, event: Event) -> Transition:
     """
     if isinstance(state.phase, Unstarted) != isinstance(event, SessionStarted):
         raise IllegalTransition(f"{type(event).__name__} cannot follow in phase {type(state.phase).__name__}")
+    stopped_ms = state.now_ms
     state = replace(state, now_ms=max(state.now_ms, event.at_ms))
     match event:
         case SessionStarted():
@@ -115,6 +117,8 @@ def step(agent: Agent, state: State, event: Event) -> Transition:
             return _on_cancelled(agent, state, event.reason)
         case TraceRepaired():
             return state, ()  # Known to the trace's readers; what was cut off never led to anything.
+        case SessionResumed():
+            return _on_session_resumed(state, stopped_ms), ()
         case _:
             assert_never(event)
 
@@ -255,6 +259,16 @@ def _on_cancelled(agent: Agent, state: State, reason: str) -> Transition:
     state, cancels = _cancel_outstanding(state)
     state, effects = _end_turn(agent, replace(state, queued=()), "", Outcome("cancelled", reason))
     return state, (*cancels, *effects)
+
+
+def _on_session_resumed(state: State, stopped_ms: int) -> State:
+    gap_ms = state.now_ms - stopped_ms
+    turn, session = state.turn_spent, state.session_spent
+    return replace(
+        state,
+        turn_spent=replace(turn, started_ms=turn.started_ms + gap_ms),
+        session_spent=replace(session, started_ms=session.started_ms + gap_ms),
+    )
 
 
 # -- turns ---------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import lru_cache
 from typing import Any, Never, assert_never
 
@@ -37,6 +37,7 @@ from edgeagent.shape.nodes import (
 )
 
 SHOWN_MAX = 60  # Characters of a wrong value that a message repeats: enough to recognise it.
+_WIDE = Context(prec=1400)  # A float has at most 309 digits before and 1,074 after the point.
 
 
 def decode(node: Node, value: Any, path: str, table: Table) -> Any:
@@ -116,15 +117,6 @@ def is_multiple(value: float, of: float) -> bool:
 def _exponent(number: Decimal) -> int:
     exponent = number.as_tuple().exponent
     return exponent if isinstance(exponent, int) else 0
-
-
-def _wide_context() -> Any:
-    from decimal import Context
-
-    return Context(prec=1400)  # A float has at most 309 digits before and 1,074 after the point.
-
-
-_WIDE = _wide_context()
 
 
 def _within(value: Any, low: Any, low_open: bool, high: Any, high_open: bool, path: str) -> None:

@@ -1,0 +1,314 @@
+"""Have the model write one text: prompt in, tokens out, within a grammar and within every limit.
+
+Laws. A token whose value is forced is not sampled, and no token is evaluated before its logits are needed: what the grammar
+forces goes into one batch with the next evaluation, and what closes a call stays unevaluated until the next prompt.
+A text under a grammar is whole or it is not given out as complete.
+"""
+
+from __future__ import annotations
+
+import codecs
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from edgeagent.driver.llama.closing import Admitted, Room
+from edgeagent.driver.llama.constraint import Compiled, Constraint
+from edgeagent.driver.llama.engine import Engine, Halt, Progress
+from edgeagent.driver.llama.sampling import GREEDY, Sampler
+from edgeagent.errors import ModelError
+
+Stop = Literal["end", "closed", "limit", "time", "cancelled", "context_full"]
+"""The model ended it · the grammar closed · the token limit · the wall time · the user · the model's window."""
+
+OnText = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What was written and what it cost, in tokens; `constraint_us` and `sampling_us` are µs in all.
+
+    `complete` is False for a text under a grammar that is not whole. `closed_early`: the limit was near and the shortest
+    completion was written instead of what the model wanted.
+    """
+
+    token_ids: tuple[int, ...]
+    text: str
+    stop: Stop
+    complete: bool
+    closed_early: bool
+    prompt: int
+    reused: int
+    evaluated: int
+    forced: int
+    sampled: int
+    rejected: int
+    constraint_us: int
+    sampling_us: int
+    wall_us: int
+
+
+def generate(
+    engine: Engine,
+    prompt: Sequence[int],
+    *,
+    grammar: Compiled | None = None,
+    sampler: Sampler = GREEDY,
+    max_tokens: int = 256,
+    deadline_s: float | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    on_text: OnText | None = None,
+    on_progress: Progress | None = None,
+    stop_texts: Sequence[str] = (),
+    force: bool = True,
+) -> Generation:
+    """Write up to `max_tokens` tokens after the prompt, which must not be empty.
+
+    `deadline_s` is a time of `time.monotonic()`. `on_text` is shown the text as it grows; should the limit force another
+    beginning (`closed_early`), it is shown nothing more. `force=False` samples and evaluates one by one what the grammar
+    forces, for comparison: the text is the same.
+    Raises ModelError or GrammarError when an engine fails; the engine can be used again after that.
+    """
+    if not prompt:
+        raise ModelError("the prompt has no tokens: a model cannot begin from nothing")
+    halt = _halt(deadline_s, should_stop)
+    return _Run(engine, prompt, grammar, sampler, max_tokens, halt, on_text, on_progress, stop_texts, force).finish()
+
+
+class _Run:
+    """One generation under way."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        prompt: Sequence[int],
+        grammar: Compiled | None,
+        sampler: Sampler,
+        max_tokens: int,
+        halt: Halt | None,
+        on_text: OnText | None,
+        on_progress: Progress | None,
+        stop_texts: Sequence[str],
+        force: bool,
+    ) -> None:
+        self._began_ns = time.perf_counter_ns()
+        self._engine = engine
+        self._prompt = list(prompt)
+        self._sampler = sampler
+        # The last token of a text need not be evaluated, but it must fit when the next prompt carries it.
+        self._window = engine.n_ctx - len(prompt)
+        self._limit = min(max_tokens, self._window)
+        self._limited: Stop = "limit" if max_tokens <= self._window else "context_full"
+        self._halt = halt
+        self._progress = on_progress
+        self._force = force
+        self._text = _Text(engine, on_text, stop_texts)
+        self._grammar = grammar
+        self._constraint, self._room = _begin(grammar)
+        self._written: list[int] = []
+        self._pending: list[int] = []
+        self._stops = engine.stop_ids
+        self._closed_early = False
+        self._reused = self._evaluated = self._forced = self._sampled = self._rejected = 0
+        self._constraint_ns = self._sampling_ns = 0
+
+    def finish(self) -> Generation:
+        """Write until something ends it."""
+        engine_open = self._engine.vocab  # raises when the model was closed, before a matcher asks its vocabulary
+        del engine_open
+        stop = self._too_little_room()
+        if stop is None:
+            self._write_forced()
+            stop = self._ended() or self._read_prompt()
+        while stop is None:
+            stop = self._write_one()
+        return self._result(stop)
+
+    def _too_little_room(self) -> Stop | None:
+        if self._limit <= 0 or (self._room is not None and len(self._room.plan) > self._limit):
+            return self._limited
+        return None
+
+    def _read_prompt(self) -> Stop | None:
+        """Evaluate the prompt and what is forced behind it, apart from what is in memory already."""
+        tokens = self._prompt + self._pending
+        self._reused = min(self._engine.align(tokens), len(self._prompt))
+        rest = tokens[len(self._engine.kept()) :]
+        return self._evaluate(rest)
+
+    def _write_one(self) -> Stop | None:
+        """Sample one token, then take what is forced behind it, and evaluate both."""
+        token = self._sample()
+        if token is None:
+            return "closed"
+        if token in self._stops:
+            return "end"
+        self._take([token])
+        if self._text.stopped:
+            return "end"
+        self._write_forced()
+        return self._ended() or self._evaluate(self._pending)
+
+    def _ended(self) -> Stop | None:
+        if self._constraint is not None and self._constraint.closed():
+            return "closed"
+        return self._limited if len(self._written) >= self._limit else None
+
+    def _sample(self) -> int | None:
+        """The next token; None when what the model likes leaves no room for the end, and the plan was written."""
+        begin = time.perf_counter_ns()
+        logits = self._engine.logits()
+        place = len(self._written)
+        token = self._sampler.pick(logits, place)
+        self._sampled += 1
+        now = time.perf_counter_ns()
+        self._sampling_ns += now - begin
+        if self._room is None or self._constraint is None:
+            return token
+        if not self._force and (forced := self._constraint.forced()):
+            token = forced[0]
+        verdict = self._judge(token)
+        if verdict == "rejected":
+            self._rejected += 1
+            token = self._sampler.pick_among(logits, self._constraint.allowed(logits), place)
+            verdict = self._judge(token)
+        self._constraint_ns += time.perf_counter_ns() - now
+        if verdict == "yes":
+            return token
+        self._write_plan(verdict)
+        return None
+
+    def _judge(self, token: int) -> Admitted:
+        assert self._room is not None and self._constraint is not None
+        if token in self._stops:
+            return "yes" if self._constraint.complete() else "rejected"
+        return self._room.admit(token, self._limit - len(self._written))
+
+    def _write_forced(self) -> None:
+        """Take the tokens that the grammar forces."""
+        if self._room is None or self._constraint is None or not self._force:
+            return
+        begin = time.perf_counter_ns()
+        tokens = self._constraint.forced()
+        verdict = self._room.admit_forced(tokens, self._limit - len(self._written)) if tokens else "yes"
+        self._constraint_ns += time.perf_counter_ns() - begin
+        if verdict != "yes":
+            self._write_plan(verdict)
+            return
+        self._forced += len(tokens)
+        self._take(tokens)
+
+    def _write_plan(self, verdict: Admitted) -> None:
+        """Close the text in the fewest tokens, instead of what the model would write."""
+        assert self._room is not None and self._grammar is not None
+        if verdict == "start_over":
+            # The model has begun something that cannot be ended in what is left: what it wrote is taken back.
+            self._constraint = self._grammar.fresh()
+            self._written.clear()
+            self._text.restart()
+            self._forced = 0
+        plan = self._room.plan
+        self._closed_early = True
+        self._forced += len(plan)
+        self._take(plan)
+
+    def _take(self, tokens: Sequence[int]) -> None:
+        if not tokens:
+            return
+        if self._constraint is not None:
+            begin = time.perf_counter_ns()
+            self._constraint.consume(tokens)
+            self._constraint_ns += time.perf_counter_ns() - begin
+        self._written.extend(tokens)
+        self._pending.extend(tokens)
+        self._text.add(tokens)
+
+    def _evaluate(self, tokens: list[int]) -> Stop | None:
+        before = len(self._engine.kept())
+        try:
+            outcome = self._engine.evaluate(tokens, halt=self._halt, on_progress=self._progress)
+        finally:
+            self._evaluated += len(self._engine.kept()) - before
+        self._pending = []
+        return None if outcome == "done" else outcome
+
+    def _result(self, stop: Stop) -> Generation:
+        whole = self._constraint is None or self._constraint.complete()
+        return Generation(
+            token_ids=tuple(self._written),
+            text=self._text.finish(),
+            stop=stop,
+            complete=whole,
+            closed_early=self._closed_early,
+            prompt=len(self._prompt),
+            reused=self._reused,
+            evaluated=self._evaluated,
+            forced=self._forced,
+            sampled=self._sampled,
+            rejected=self._rejected,
+            constraint_us=self._constraint_ns // 1000,
+            sampling_us=self._sampling_ns // 1000,
+            wall_us=(time.perf_counter_ns() - self._began_ns) // 1000,
+        )
+
+
+class _Text:
+    """The text so far, in whole characters; what might be the beginning of a stop text is held back."""
+
+    def __init__(self, engine: Engine, on_text: OnText | None, stop_texts: Sequence[str]) -> None:
+        self._engine = engine
+        self._on_text = on_text
+        self._stop_texts = [text for text in stop_texts if text]
+        self._hold = max((len(text) for text in self._stop_texts), default=1) - 1
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._text = ""
+        self._shown = 0
+        self.stopped = False
+
+    def add(self, tokens: Sequence[int]) -> None:
+        self._text += self._decoder.decode(self._engine.detokenize(tokens))
+        ends = [at for text in self._stop_texts if (at := self._text.find(text)) >= 0]
+        if ends:
+            self._text = self._text[: min(ends)]
+            self.stopped = True
+        self._show(len(self._text) if self.stopped else len(self._text) - self._hold)
+
+    def restart(self) -> None:
+        """Forget the text; what was shown of it stays shown, and nothing more is."""
+        self._decoder.reset()
+        self._text = ""
+        self._on_text = None
+
+    def finish(self) -> str:
+        if not self.stopped:
+            self._text += self._decoder.decode(b"", final=True)
+        self._show(len(self._text))
+        return self._text
+
+    def _show(self, end: int) -> None:
+        if self._on_text is not None and end > self._shown:
+            self._on_text(self._text[self._shown : end])
+            self._shown = end
+
+
+def _begin(grammar: Compiled | None) -> tuple[Constraint | None, Room | None]:
+    if grammar is None:
+        return None, None
+    plan = grammar.shortest
+    if plan is None:
+        raise ModelError("no text that satisfies the grammar was found: its shortest value is too long to be written")
+    constraint = grammar.fresh()
+    return constraint, Room(constraint, list(plan))
+
+
+def _halt(deadline_s: float | None, should_stop: Callable[[], bool] | None) -> Halt | None:
+    if deadline_s is None and should_stop is None:
+        return None
+
+    def halt() -> Literal["time", "cancelled"] | None:
+        if should_stop is not None and should_stop():
+            return "cancelled"
+        return "time" if deadline_s is not None and time.monotonic() >= deadline_s else None
+
+    return halt

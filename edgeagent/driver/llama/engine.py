@@ -1,0 +1,415 @@
+"""Hold one model and its memory: tokens in, logits out, nothing evaluated twice.
+
+Law: `kept(seq)` is exactly what llama.cpp's memory holds for that sequence, also after every fault.
+Knows nothing of prompts, grammars or agents. One thread at a time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import sys
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import llama_cpp
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeagent.driver.llama.gguf import check_gguf
+from edgeagent.driver.llama.vocabulary import Vocabulary, load_vocabulary
+from edgeagent.errors import ModelError
+
+Halt = Callable[[], Literal["time", "cancelled"] | None]
+"""Asked between batches and tokens: why to stop now, or None."""
+
+Progress = Callable[[int, int], None]
+"""Told, between batches, how many tokens are evaluated, and of how many."""
+
+Evaluated = Literal["done", "context_full", "time", "cancelled"]
+
+# One batch is one pass of llama.cpp, and between passes we can stop. 64 tokens are 0.1 s on a small CPU, about as fast as
+# 512 in one pass, and the buffers that llama.cpp sets aside (64 x vocabulary x 4 bytes) stay small.
+BATCH_TOKENS = 64
+
+LOG_LINES_KEPT = 6
+_LOG_WARN, _LOG_ERROR = 3, 4
+_log: deque[str] = deque(maxlen=LOG_LINES_KEPT)
+_verbose = False
+
+
+@llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]  # llama_cpp ships no types
+def _on_log(level: int, text: bytes, _user: ctypes.c_void_p) -> None:
+    line = text.decode("utf-8", "replace")
+    if level == _LOG_ERROR:
+        _log.append(line.strip())
+    if _verbose:
+        sys.stderr.write(line)
+
+
+@dataclass(frozen=True, slots=True)
+class Reuse:
+    """What became of a prompt: tokens found in memory, tokens evaluated, and whether it was finished."""
+
+    reused: int
+    evaluated: int
+    outcome: Evaluated = "done"
+
+
+class Engine:
+    """A loaded model with one context. Make it with `Engine.load`."""
+
+    def __init__(self, path: Path, handles: _Handles, n_ctx: int, digest: str | None, cache: Path | None) -> None:
+        self.path = path
+        self.n_ctx = n_ctx
+        self.sequences = handles.sequences
+        self._handles = handles
+        self._digest = digest
+        self._cache = cache
+        self._kept: dict[int, list[int]] = {}
+        self._batch = _Batch(BATCH_TOKENS)
+        self._views: dict[int, NDArray[np.float32]] = {}
+        self.n_vocab = int(llama_cpp.llama_vocab_n_tokens(handles.vocab))
+        self.n_swa = int(llama_cpp.llama_model_n_swa(handles.model))
+
+    @classmethod
+    def load(
+        cls,
+        path: Path | str,
+        *,
+        n_ctx: int = 2048,
+        threads: int | None = None,
+        verbose: bool = False,
+        sequences: int = 1,
+        digest: str | None = None,
+        cache: Path | None = None,
+    ) -> Engine:
+        """Load the model, with room for `n_ctx` tokens in all `sequences` together.
+
+        `digest` is the file's SHA-256 if it is already known; `cache` the directory for derived tables (None: the
+        user's cache directory). Raises ModelError; llama.cpp's own last words are in its text.
+        """
+        path = Path(path)
+        if not path.is_file():
+            raise ModelError(f"{path}: no such model file; `edgeagent model pull smollm2` gets one")
+        check_gguf(path)
+        handles = _Handles.open(path, n_ctx, threads or physical_cores(), sequences, verbose)
+        return cls(path, handles, n_ctx, digest, cache if cache is not None else cache_directory())
+
+    @cached_property
+    def model_digest(self) -> str:
+        """SHA-256 of the model's file."""
+        if self._digest is not None:
+            return self._digest
+        with self.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The bytes of every token."""
+        file = self._cache / "vocabulary" / f"{self.model_digest}.bin" if self._cache else None
+        return load_vocabulary(self.vocab, self.n_vocab, file)
+
+    @cached_property
+    def stop_ids(self) -> frozenset[int]:
+        """The tokens that end the model's turn."""
+        return self.vocabulary.turn_ends()
+
+    @cached_property
+    def template(self) -> str | None:
+        """The chat template in the file's metadata."""
+        text: bytes | None = llama_cpp.llama_model_chat_template(self._live.model, None)
+        return text.decode("utf-8", "replace") if text is not None else None
+
+    @property
+    def bos_token(self) -> str:
+        """The text of the token that begins every prompt; empty if the model has none."""
+        return self._token_text(int(llama_cpp.llama_vocab_bos(self.vocab)))
+
+    @property
+    def eos_token(self) -> str:
+        """The text of the token that ends a text; empty if the model has none."""
+        return self._token_text(int(llama_cpp.llama_vocab_eos(self.vocab)))
+
+    @property
+    def adds_bos(self) -> bool:
+        """Whether this model wants its first token to be the beginning-of-text token."""
+        return bool(llama_cpp.llama_vocab_get_add_bos(self.vocab))
+
+    @property
+    def vocab(self) -> Any:
+        """llama.cpp's own vocabulary, for what must ask it directly; dead after `close`."""
+        return self._live.vocab
+
+    def metadata(self, key: str) -> str | None:
+        """One entry of the file's metadata, as text."""
+        buffer = ctypes.create_string_buffer(4096)
+        size = llama_cpp.llama_model_meta_val_str(self._live.model, key.encode(), buffer, len(buffer))
+        return buffer.value.decode("utf-8", "replace") if size >= 0 else None
+
+    def tokenize(self, text: str, *, special: bool, bos: bool) -> list[int]:
+        """The text's tokens. With `special`, markup in it becomes markup; without, it stays plain text."""
+        raw = text.encode("utf-8", "replace")
+        room = len(raw) + 8
+        tokens = (llama_cpp.llama_token * room)()
+        count = llama_cpp.llama_tokenize(self.vocab, raw, len(raw), tokens, room, bos, special)
+        if count < 0:
+            room = -count
+            tokens = (llama_cpp.llama_token * room)()
+            count = llama_cpp.llama_tokenize(self.vocab, raw, len(raw), tokens, room, bos, special)
+        if count < 0:
+            raise ModelError(f"{self.path}: llama.cpp cannot tokenise a text of {len(raw)} bytes")
+        return list(tokens[:count])
+
+    def detokenize(self, tokens: Sequence[int]) -> bytes:
+        """The bytes that the tokens spell; a character may be cut at either end."""
+        return self.vocabulary.join(tokens)
+
+    def kept(self, sequence: int = 0) -> list[int]:
+        """The tokens that are in memory."""
+        return list(self._kept.get(sequence, ()))
+
+    def align(self, tokens: Sequence[int], *, sequence: int = 0, keep_last: bool = True) -> int:
+        """Cut the memory down to what it shares with `tokens`; return how many of them need not be evaluated.
+
+        Unless `keep_last` is False the last one always needs to be: its logits are wanted.
+        """
+        kept = self._kept.setdefault(sequence, [])
+        shared = _shared(kept, tokens)
+        if keep_last:
+            shared = min(shared, max(0, len(tokens) - 1))
+        if shared < len(kept) and not self._cut(sequence, shared):
+            self._forget(sequence)
+        return len(kept)
+
+    def evaluate(
+        self,
+        tokens: Sequence[int],
+        *,
+        sequence: int = 0,
+        halt: Halt | None = None,
+        on_progress: Progress | None = None,
+    ) -> Evaluated:
+        """Append the tokens to the memory; afterwards `logits` are those of the last one.
+
+        Returns why it ended early, if it did: what was evaluated until then is in `kept`. Raises ModelError when
+        llama.cpp fails; the memory is then as it was before the failing batch.
+        """
+        kept = self._kept.setdefault(sequence, [])
+        if len(kept) + len(tokens) > self.n_ctx:
+            return "context_full"
+        for begin in range(0, len(tokens), BATCH_TOKENS):
+            if halt is not None and (reason := halt()) is not None:
+                return reason
+            part = tokens[begin : begin + BATCH_TOKENS]
+            if not self._decode(part, len(kept), sequence, last=begin + BATCH_TOKENS >= len(tokens)):
+                return "context_full"
+            kept.extend(part)
+            if on_progress is not None:
+                on_progress(begin + len(part), len(tokens))
+        return "done"
+
+    def prefill(
+        self,
+        tokens: Sequence[int],
+        *,
+        sequence: int = 0,
+        halt: Halt | None = None,
+        on_progress: Progress | None = None,
+    ) -> Reuse:
+        """Bring the memory to exactly `tokens`, evaluating only what is not there yet."""
+        reused = self.align(tokens, sequence=sequence)
+        outcome = self.evaluate(tokens[reused:], sequence=sequence, halt=halt, on_progress=on_progress)
+        return Reuse(reused, len(self._kept[sequence]) - reused, outcome)
+
+    def logits(self) -> NDArray[np.float32]:
+        """The last evaluated token's logits: a view of llama.cpp's own buffer, good until the next `evaluate`."""
+        pointer = llama_cpp.llama_get_logits_ith(self._live.context, -1)
+        if not pointer:
+            raise ModelError("llama.cpp has no logits: nothing was evaluated since the last fault")
+        address = ctypes.addressof(pointer.contents)
+        view = self._views.get(address)
+        if view is None:
+            # A new array object per token costs more than the argmax over it; the buffer hardly ever moves.
+            self._views.clear()
+            view = self._views[address] = np.ctypeslib.as_array(pointer, shape=(self.n_vocab,))
+        return view
+
+    def forget(self) -> None:
+        """Empty the memory, of every sequence."""
+        llama_cpp.llama_memory_clear(self._live.memory, False)
+        for kept in self._kept.values():
+            kept.clear()
+
+    def close(self) -> None:
+        """Free the model. Closing twice is fine; using it afterwards is a ModelError."""
+        self._views.clear()
+        self._handles.close()
+
+    @property
+    def _live(self) -> _Handles:
+        if self._handles.closed:
+            raise ModelError(f"{self.path}: the model was closed")
+        return self._handles
+
+    def _token_text(self, token: int) -> str:
+        return self.vocabulary.piece(token).decode("utf-8", "replace") if token >= 0 else ""
+
+    def _decode(self, part: Sequence[int], position: int, sequence: int, *, last: bool) -> bool:
+        """One pass; False when the context has no room for it."""
+        live = self._live
+        status = llama_cpp.llama_decode(live.context, self._batch.fill(part, position, sequence, last=last))
+        if status == 0:
+            return True
+        self._views.clear()
+        if not self._cut(sequence, position):
+            self._forget(sequence)
+        if status == 1:
+            return False
+        raise ModelError(f"{self.path}: llama.cpp refused a batch (status {status}){last_words()}")
+
+    def _cut(self, sequence: int, length: int) -> bool:
+        """Drop everything from `length` on; False when this kind of memory cannot."""
+        memory = self._live.memory
+        if not llama_cpp.llama_memory_seq_rm(memory, sequence, length, -1):
+            return False
+        # Sliding-window layers have already dropped old tokens: those that the window before `length` needs must be there.
+        needed = max(0, length - self.n_swa) if self.n_swa else 0
+        if length and llama_cpp.llama_memory_seq_pos_min(memory, sequence) > needed:
+            return False
+        del self._kept[sequence][length:]
+        return True
+
+    def _forget(self, sequence: int) -> None:
+        self._kept[sequence].clear()
+        if not llama_cpp.llama_memory_seq_rm(self._live.memory, sequence, -1, -1):
+            self.forget()
+
+
+class _Handles:
+    """llama.cpp's pointers, freed once, in order, also at the interpreter's exit."""
+
+    def __init__(self, model: Any, context: Any, sequences: int) -> None:
+        self.model = model
+        self.context = context
+        self.sequences = sequences
+        self.vocab = llama_cpp.llama_model_get_vocab(model)
+        self.memory = llama_cpp.llama_get_memory(context)
+        # finalize runs before the interpreter takes modules apart; __del__ may run after.
+        self._free = weakref.finalize(self, _free, context, model)
+
+    @classmethod
+    def open(cls, path: Path, n_ctx: int, threads: int, sequences: int, verbose: bool) -> _Handles:
+        _start_backend(verbose)
+        model = llama_cpp.llama_model_load_from_file(os.fsencode(path), llama_cpp.llama_model_default_params())
+        if not model:
+            raise ModelError(f"{path}: llama.cpp cannot load it{last_words()}")
+        context = llama_cpp.llama_init_from_model(model, _context_params(n_ctx, threads, sequences))
+        if not context:
+            llama_cpp.llama_model_free(model)
+            raise ModelError(f"{path}: no context of {n_ctx} tokens could be made{last_words()}; try a smaller n_ctx")
+        return cls(model, context, sequences)
+
+    @property
+    def closed(self) -> bool:
+        return not self._free.alive
+
+    def close(self) -> None:
+        self._free()
+
+
+class _Batch:
+    """One llama.cpp batch, made once and filled again: tokens of one sequence, in order, logits for the last at most."""
+
+    def __init__(self, capacity: int) -> None:
+        tokens = (llama_cpp.llama_token * capacity)()
+        positions = (llama_cpp.llama_pos * capacity)()
+        counts = (ctypes.c_int32 * capacity)(*([1] * capacity))
+        sequences = (llama_cpp.llama_seq_id * capacity)()
+        pointer = ctypes.POINTER(llama_cpp.llama_seq_id)
+        size = ctypes.sizeof(llama_cpp.llama_seq_id)
+        at = ctypes.addressof(sequences)
+        each = (pointer * capacity)(*[ctypes.cast(at + size * i, pointer) for i in range(capacity)])
+        wanted = (ctypes.c_int8 * capacity)()
+        self._alive = (tokens, positions, counts, sequences, each, wanted)
+        self._struct = llama_cpp.llama_batch(
+            n_tokens=0, token=tokens, embd=None, pos=positions, n_seq_id=counts, seq_id=each, logits=wanted
+        )
+        self._tokens = np.frombuffer(tokens, dtype=np.int32)
+        self._positions = np.frombuffer(positions, dtype=np.int32)
+        self._sequences = np.frombuffer(sequences, dtype=np.int32)
+        self._wanted = np.frombuffer(wanted, dtype=np.int8)
+
+    def fill(self, part: Sequence[int], position: int, sequence: int, *, last: bool) -> Any:
+        count = len(part)
+        self._tokens[:count] = part
+        self._positions[:count] = range(position, position + count)
+        self._sequences[:count] = sequence
+        self._wanted[:count] = 0
+        self._wanted[count - 1] = last
+        self._struct.n_tokens = count
+        return self._struct
+
+
+def physical_cores() -> int:
+    """The cores this process may use, hyper-threads counted once: a second thread on a core slows the first."""
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    siblings = set()
+    for cpu in allowed:
+        file = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        try:
+            siblings.add(file.read_text().strip())
+        except OSError:
+            siblings.add(str(cpu))
+    return max(1, len(siblings))
+
+
+def cache_directory() -> Path:
+    """Where derived tables are kept: `$XDG_CACHE_HOME/edgeagent`."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "edgeagent"
+
+
+def last_words() -> str:
+    """llama.cpp's last error lines, to be put behind a message of ours."""
+    return f": {' | '.join(_log)}" if _log else ""
+
+
+def _start_backend(verbose: bool) -> None:
+    global _verbose  # noqa: PLW0603  # llama.cpp has one log for the whole process
+    _verbose = verbose
+    _log.clear()
+    llama_cpp.llama_log_set(_on_log, ctypes.c_void_p(0))
+    llama_cpp.llama_backend_init()
+
+
+def _context_params(n_ctx: int, threads: int, sequences: int) -> Any:
+    params = llama_cpp.llama_context_default_params()
+    params.n_ctx = n_ctx
+    params.n_batch = params.n_ubatch = BATCH_TOKENS
+    params.n_threads = params.n_threads_batch = threads
+    params.n_seq_max = sequences
+    params.kv_unified = True  # All sequences share the room, so that a prefix can be shared without a copy.
+    params.swa_full = True  # Keep what slid out of the window too: else no prefix could be used again.
+    params.no_perf = True
+    return params
+
+
+def _free(context: Any, model: Any) -> None:
+    llama_cpp.llama_free(context)
+    llama_cpp.llama_model_free(model)
+
+
+def _shared(kept: Sequence[int], tokens: Sequence[int]) -> int:
+    count = min(len(kept), len(tokens))
+    for index in range(count):
+        if kept[index] != tokens[index]:
+            return index
+    return count
+

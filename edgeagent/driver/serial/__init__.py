@@ -1,0 +1,1 @@
+"""The serial line and what speaks over it: consoles, SMP, Modbus, SCPI."""

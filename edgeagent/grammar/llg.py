@@ -1,0 +1,125 @@
+"""Which text may a model write? A grammar for llguidance, from lowered schemas. Text in, text out.
+
+One alternative per admissible tool: `before + name + between + arguments + after`, as the dialect writes a call. A tool
+that is not among `calls` cannot be spelled. An answer in words may stand beside the calls, but may not begin like one.
+Regular expressions, numbers and string escapes are llguidance's work (`%json`), never written by hand here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import orjson
+
+from edgeagent.errors import GrammarError
+
+Schema = Mapping[str, Any]
+Call = tuple[str, Schema]
+Answer = Literal["never", "allowed", "only"]
+
+# What the model families accept as a function's name; anything else would need escaping inside each dialect.
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,127}\Z")
+
+
+def calls_grammar(
+    calls: Sequence[Call],
+    *,
+    before: str,
+    between: str,
+    after: str,
+    answer: Answer = "never",
+    item_separator: str = ", ",
+    key_separator: str = ": ",
+    trigger: str = "",
+    specials: Sequence[str] = (),
+) -> str:
+    """The grammar of one call to any of `calls`, or of an answer in words, or of either.
+
+    `trigger` is what ends free text and begins a call (`<tool_call>`); without one a call begins with the text.
+    `specials` are the texts that this vocabulary holds as one special token each; they are matched as that token.
+    Raises GrammarError when nothing at all could be written, or a name cannot stand in a call.
+    """
+    if answer == "only":
+        return "start: ANSWER\nANSWER: /(?s:.)+/\n"
+    if not calls:
+        if answer == "allowed":
+            return calls_grammar((), before=before, between=between, after=after, answer="only")
+        raise GrammarError("no tool is admissible and no answer is allowed: there is nothing the model may write")
+    head, opening = _head(before, trigger if answer == "allowed" else "", specials)
+    lines = [_start(len(calls), answer, trigger), *head]
+    for index, (name, schema) in enumerate(calls):
+        parts = [*opening, *_literal(_checked_name(name) + between, specials), f"args_{index}"]
+        lines.append(f"call_{index}: {' '.join([*parts, *_literal(after, specials)])}")
+        lines.append(f"args_{index}: {_json(schema, item_separator, key_separator)}")
+    if answer == "allowed":
+        lines.append(f"ANSWER: {_answer_pattern(before, trigger)}")
+    return "\n".join(lines) + "\n"
+
+
+def value_grammar(schema: Schema, *, item_separator: str = ", ", key_separator: str = ": ") -> str:
+    """The grammar of one JSON value of `schema`."""
+    return f"start: value\nvalue: {_json(schema, item_separator, key_separator)}\n"
+
+
+def suspects(schema: Schema) -> list[tuple[str, Schema]]:
+    """Each field of an object schema as a schema of its own, so that a refused one can be named. Empty for others."""
+    fields = schema.get("properties")
+    if not isinstance(fields, Mapping):
+        return []
+    shared = {key: schema[key] for key in ("$defs", "definitions") if key in schema}
+    return [(name, {**field, **shared} if isinstance(field, Mapping) else {}) for name, field in fields.items()]
+
+
+def _start(count: int, answer: Answer, trigger: str) -> str:
+    options = [f"call_{index}" for index in range(count)]
+    if answer == "allowed":
+        options.append("ANSWER")
+    return f"start: {' | '.join(options)}"
+
+
+def _head(before: str, trigger: str, specials: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Rules that a call needs in front, and how each call opens."""
+    if not trigger:
+        return [], _literal(before, specials)
+    rest = _literal(before[len(trigger) :], specials) if before.startswith(trigger) else _literal(before, specials)
+    if trigger in specials:
+        return ["WORDS: /(?s:.)*/"], ["WORDS", *_literal(trigger, specials), *rest]
+    # A lazy lexeme ends at the first trigger: from there on only a call can follow.
+    return [f"head[lazy]: /(?s:.)*/ {_quoted(trigger)}"], ["head", *rest]
+
+
+def _answer_pattern(before: str, trigger: str) -> str:
+    if trigger:
+        return "/(?s:.)+/"
+    first = before.lstrip()[:1]
+    # White space in front would hide that a call follows, so words begin with a word.
+    return r"/[^\s" + re.escape(first) + r"](?s:.)*/"
+
+
+def _literal(text: str, specials: Sequence[str]) -> list[str]:
+    if not text:
+        return []
+    named = [special for special in specials if special.startswith("<") and special.endswith(">")]
+    if not named:
+        return [_quoted(text)]
+    pieces = re.split("(" + "|".join(re.escape(special) for special in named) + ")", text)
+    return [piece if piece in named else _quoted(piece) for piece in pieces if piece]
+
+
+def _quoted(text: str) -> str:
+    return orjson.dumps(text).decode()
+
+
+def _json(schema: Schema, item_separator: str, key_separator: str) -> str:
+    spaced = {"whitespace_flexible": False, "item_separator": item_separator, "key_separator": key_separator}
+    return "%json " + orjson.dumps({**schema, "x-guidance": spaced}).decode()
+
+
+def _checked_name(name: str) -> str:
+    if not _NAME.match(name):
+        raise GrammarError(
+            f"tool {name!r}: a name that a model calls is a letter or '_' and then letters, digits, '_', '-' or '.'"
+        )
+    return name
