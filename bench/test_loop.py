@@ -10,10 +10,9 @@ from pathlib import Path
 
 from bench.measure import calibration, seconds_of
 from bench.play import AGENT, CALL
-from edgeagent.core.effects import AskModel, AskUser, CallTool
+from edgeagent.core.effects import AskModel, AskUser, CallTool, Effect
 from edgeagent.core.events import Event, SessionStarted, ToolReturned, UserSaid
-from edgeagent.core.effects import Effect
-from edgeagent.driver.base import Post
+from edgeagent.driver.base import Driver, Post
 from edgeagent.driver.person import PersonDriver
 from edgeagent.driver.scripted import ScriptedModel
 from edgeagent.policy.guard import AllowAll, guarded_step
@@ -45,7 +44,7 @@ def run_turns(folder: Path, number: int) -> None:
     script = itertools.cycle([CALL, "The north valve is open."])
     ticks = itertools.count(1)
     trace = TraceFile.create(folder / f"{number}.cbor")
-    drivers = {AskModel: ScriptedModel(script), CallTool: Instant(), AskUser: PersonDriver()}
+    drivers: dict[type, Driver] = {AskModel: ScriptedModel(script), CallTool: Instant(), AskUser: PersonDriver()}
     loop = Loop(AGENT, lambda a, s, e: guarded_step(AllowAll(), a, s, e), trace, drivers, lambda: next(ticks))
     loop.post(SessionStarted(0, AGENT.name, AGENT.digest, 1, "plain", 2048, "0"))
     for _ in range(TURNS):

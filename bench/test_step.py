@@ -30,7 +30,9 @@ def test_step(benchmark: Callable[..., object], record_figure: Callable[[str, fl
     _, events = turn(state, 90_000)
     benchmark(four_steps, state, events)
     record_figure("step.turn_ratio", ratio(lambda: four_steps(state, events)))
-    record_figure("step.us", 1e6 / len(events) * min(seconds_of(lambda: four_steps(state, events), 50) for _ in range(40)))
+    record_figure(
+        "step.us", 1e6 / len(events) * min(seconds_of(lambda: four_steps(state, events), 50) for _ in range(40))
+    )
 
 
 def test_step_that_admits_a_call(benchmark: Callable[..., object], record_figure: Callable[[str, float], None]) -> None:

@@ -16,7 +16,10 @@ def edgeagent(*arguments: str, capture: bool = False) -> str:
     shown = " ".join(f'"{a}"' if " " in a else a for a in arguments)
     print(f"\n$ edgeagent {shown}", flush=True)
     done = subprocess.run(
-        [sys.executable, "-m", "edgeagent", *arguments], text=True, stdout=subprocess.PIPE if capture else None
+        [sys.executable, "-m", "edgeagent", *arguments],
+        text=True,
+        stdout=subprocess.PIPE if capture else None,
+        check=False,
     )
     if done.returncode:
         sys.exit(f"demo: edgeagent {arguments[0]} ended with {done.returncode}")

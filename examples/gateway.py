@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -21,7 +21,7 @@ LOGS = {"system": "/var/log/syslog", "packages": "/var/log/dpkg.log", "kernel": 
 
 
 @tool(idempotent=True, effect="read", trusted=True, examples=["How long has this box been up?"])
-def uptime() -> dict:
+def uptime() -> dict[str, Any]:
     """Tell how long this machine has been running and how busy it is."""
     seconds = float(Path("/proc/uptime").read_text().split()[0])
     load = Path("/proc/loadavg").read_text().split()[0]
@@ -29,14 +29,14 @@ def uptime() -> dict:
 
 
 @tool(idempotent=True, effect="read", trusted=True, examples=["How full is the disk?"])
-def disk(path: Literal["/", "/home", "/var", "/tmp"] = "/") -> dict:
+def disk(path: Literal["/", "/home", "/var", "/tmp"] = "/") -> dict[str, Any]:
     """Tell how much space is used and free on the disk that holds a folder."""
     total, used, free = shutil.disk_usage(path if Path(path).exists() else "/")
     return {"path": path, "used_percent": round(100 * used / total), "free_gb": round(free / 1e9, 1)}
 
 
 @tool(idempotent=True, effect="read", trusted=True, examples=["Is the processor hot?"])
-def temperature() -> dict:
+def temperature() -> dict[str, Any]:
     """Tell the temperature of the machine's sensors in degrees Celsius."""
     zones = {}
     for zone in sorted(Path("/sys/class/thermal").glob("thermal_zone*")):
@@ -45,17 +45,21 @@ def temperature() -> dict:
 
 
 @tool(idempotent=True, effect="read", trusted=True, examples=["Is ssh running?"])
-def service(name: Annotated[str, Meta(pattern="^[A-Za-z0-9@._-]{1,40}$")]) -> dict:
+def service(name: Annotated[str, Meta(pattern="^[A-Za-z0-9@._-]{1,40}$")]) -> dict[str, Any]:
     """Tell whether a service is running."""
     running = [p.name for p in Path("/proc").glob("[0-9]*") if _command_of(p).startswith(name)]
     if shutil.which("systemctl") and Path("/run/systemd/system").exists():
-        done = subprocess.run(["systemctl", "is-active", "--", name], capture_output=True, text=True, timeout=10)
+        done = subprocess.run(
+            ["systemctl", "is-active", "--", name], capture_output=True, text=True, timeout=10, check=False
+        )
         return {"service": name, "state": done.stdout.strip() or "unknown", "processes": len(running)}
     return {"service": name, "state": "running" if running else "not running", "processes": len(running)}
 
 
 @tool(idempotent=True, effect="read", examples=["Show the last lines of the system log."])
-def log_tail(log: Literal["system", "packages", "kernel"], lines: Annotated[int, Meta(ge=1, le=20)] = 5) -> dict:
+def log_tail(
+    log: Literal["system", "packages", "kernel"], lines: Annotated[int, Meta(ge=1, le=20)] = 5
+) -> dict[str, Any]:
     """Show the last lines of a log file."""
     file = Path(LOGS[log])
     if not file.exists():

@@ -12,7 +12,7 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -41,10 +41,10 @@ def state_file() -> Path:
     return Path(folder).expanduser() / "greenhouse.json"
 
 
-def load() -> dict:
+def load() -> dict[str, Any]:
     """The greenhouse as it is now: the stored state, moved on by the time that has passed."""
     file = state_file()
-    house = json.loads(file.read_text()) if file.exists() else json.loads(json.dumps(START))
+    house: dict[str, Any] = json.loads(file.read_text()) if file.exists() else json.loads(json.dumps(START))
     now = time.time()
     passed = min(3600.0, now - house["at"]) if house["at"] else 0.0
     watered = sum(max(0.0, min(until, now) - house["at"]) for until in house["open_until"].values()) if passed else 0.0
@@ -58,7 +58,7 @@ def load() -> dict:
     return house
 
 
-def save(house: dict) -> None:
+def save(house: dict[str, Any]) -> None:
     """Store the greenhouse, whole or not at all."""
     file = state_file()
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -68,14 +68,14 @@ def save(house: dict) -> None:
 
 
 @tool(idempotent=True, effect="read", trusted=True, examples=["How dry is the soil?", "What is the CO2 level?"])
-def read_sensor(sensor: Sensor, samples: Annotated[int, Meta(ge=1, le=100)] = 1) -> dict:
+def read_sensor(sensor: Sensor, samples: Annotated[int, Meta(ge=1, le=100)] = 1) -> dict[str, Any]:
     """Read a sensor and return the mean of some samples."""
     value = load()["sensors"][sensor]
     return {"sensor": sensor, "mean": round(value, 1), "unit": UNITS[sensor], "samples": samples}
 
 
 @tool(idempotent=True, effect="write", trusted=True, examples=["Water the north bed for a minute."])
-def set_valve(valve: Valve, open: bool, seconds: Annotated[int, Meta(ge=1, le=600)] = 60) -> dict:
+def set_valve(valve: Valve, open: bool, seconds: Annotated[int, Meta(ge=1, le=600)] = 60) -> dict[str, Any]:
     """Open a water valve for some seconds, or close it."""
     house = load()
     if open:
@@ -87,7 +87,9 @@ def set_valve(valve: Valve, open: bool, seconds: Annotated[int, Meta(ge=1, le=60
 
 
 @tool(idempotent=True, effect="write", trusted=True, examples=["Set channel 2 to 18 degrees."])
-def set_setpoint(channel: Annotated[int, Meta(ge=0, le=15)], celsius: Annotated[float, Meta(ge=5, le=40)]) -> dict:
+def set_setpoint(
+    channel: Annotated[int, Meta(ge=0, le=15)], celsius: Annotated[float, Meta(ge=5, le=40)]
+) -> dict[str, Any]:
     """Set the temperature of a heating channel in degrees Celsius."""
     house = load()
     house["setpoints"][str(channel)] = celsius
@@ -96,7 +98,7 @@ def set_setpoint(channel: Annotated[int, Meta(ge=0, le=15)], celsius: Annotated[
 
 
 @tool(idempotent=False, effect="irreversible", trusted=True, examples=["Let the gardener know that the pump leaks."])
-def notify(to: Annotated[str, Meta(max_length=40)], text: Annotated[str, Meta(max_length=200)]) -> dict:
+def notify(to: Annotated[str, Meta(max_length=40)], text: Annotated[str, Meta(max_length=200)]) -> dict[str, Any]:
     """Send a message to a person, such as the operator."""
     house = load()
     house["messages"].append({"at": round(time.time()), "to": to, "text": text})
@@ -106,7 +108,7 @@ def notify(to: Annotated[str, Meta(max_length=40)], text: Annotated[str, Meta(ma
 
 
 @tool(idempotent=False, effect="write", examples=["Send status to the controller."])
-def send_line(line: Annotated[str, Meta(min_length=1, max_length=80)]) -> dict:
+def send_line(line: Annotated[str, Meta(min_length=1, max_length=80)]) -> dict[str, Any]:
     """Send one line to the serial climate controller and return its answer."""
     house = load()
     answers = {

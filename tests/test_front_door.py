@@ -30,6 +30,8 @@ def test_the_front_door_imports_few_modules():
 
 
 def test_help_imports_no_verb():
-    code = "from click.testing import CliRunner\nfrom edgeagent.cli.main import cli\nCliRunner().invoke(cli, ['--help'])"
+    code = (
+        "from click.testing import CliRunner\nfrom edgeagent.cli.main import cli\nCliRunner().invoke(cli, ['--help'])"
+    )
     verbs = {"edgeagent.cli.run", "edgeagent.cli.chat", "edgeagent.cli.model", "numpy", "llama_cpp", "rich"}
     assert not verbs & modules_after(code)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Protocol
@@ -145,8 +145,8 @@ class Agent:
 
     name: str
     system: str = ""
-    tools: tuple[Tool, ...] = ()
-    policies: tuple[Any, ...] = ()
+    tools: Sequence[Tool] = ()
+    policies: Sequence[Any] = ()
     budget: Budget = field(default_factory=Budget)
     session_budget: Budget | None = None
     dialect: Dialect | None = None

@@ -20,7 +20,8 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
     `steps` counts model calls, `tool_calls` admitted calls, `prompt_tokens` all prompt tokens of all model
     calls, `completion_tokens` all written tokens, `seconds` wall time, `refusals` refused or unreadable
-    calls in a row, `repeats` how often the very same call (tool and arguments) may run in one turn. When a limit is reached the turn ends in a closing answer that names it.
+    calls in a row, `repeats` how often the very same call (tool and arguments) may run in one turn. When a
+    limit is reached the turn ends in a closing answer that names it.
     """
 
     steps: int | None = 8
@@ -39,7 +40,15 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
                 raise ConfigError(f"Budget({name}={value}): {name} must be at least {least}, or None for no limit")
 
 
-_LEAST = {"steps": 1, "tool_calls": 0, "prompt_tokens": 1, "completion_tokens": 1, "seconds": 0, "refusals": 1, "repeats": 1}
+_LEAST = {
+    "steps": 1,
+    "tool_calls": 0,
+    "prompt_tokens": 1,
+    "completion_tokens": 1,
+    "seconds": 0,
+    "refusals": 1,
+    "repeats": 1,
+}
 
 
 class Spent(msgspec.Struct, frozen=True, array_like=True):

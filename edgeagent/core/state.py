@@ -34,8 +34,11 @@ class AwaitingModel(msgspec.Struct, frozen=True, array_like=True, tag=3):
 
 
 class PendingCall(msgspec.Struct, frozen=True, array_like=True):
-    """One call of a batch. `question_id` is not 0 while (and after) a person is asked; `answer` is None until known; `ran` says that the
-    answer is the tool's own and not a refusal."""
+    """One call of a batch.
+
+    `question_id` is not 0 while (and after) a person is asked, `confirmed` says that a yes has been used up;
+    `answer` is None until known, `ran` says that it is the tool's own and not a refusal.
+    """
 
     effect_id: int
     tool: str
@@ -65,8 +68,9 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     """Everything that the next step depends on, besides the agent.
 
     `past` are the exchanges that still fit into the model's window, oldest first; `dropped` counts those that
-    no longer do. `current` is the running turn. `trouble` is how
-    the turn ends if the model now only talks: its last call was refused or failed, and none has worked since. `monitors` is the policies' memory, which core carries and never reads.
+    no longer do. `current` is the running turn. `trouble` is how the turn ends if the model now only talks: its
+    last call was refused or failed, and none has worked since. `monitors` is the policies' memory, which core
+    carries and never reads.
     """
 
     version: int = STATE_VERSION

@@ -287,9 +287,7 @@ def _begin_turn(agent: Agent, state: State, text: str) -> Transition:
     return _ask(agent, state, "either" if agent.tools else "answer")
 
 
-def _end_turn(
-    agent: Agent, state: State, text: str, outcome: Outcome, written: Message | None = None
-) -> Transition:
+def _end_turn(agent: Agent, state: State, text: str, outcome: Outcome, written: Message | None = None) -> Transition:
     """The one way out of a turn: keep the exchange, say the text, start the next waiting word if there is one."""
     last = written or Message("assistant", text or f"({outcome.kind}: {outcome.detail})")
     exchange = exchange_of((*state.current, last))
@@ -380,19 +378,17 @@ def _on_calls(agent: Agent, state: State, calls: tuple[ToolCall, ...]) -> Transi
     state = _spend(state, calls=len(runnable)) if runnable else _spend(state, refusals=1)
     state = replace(state, phase=AwaitingCalls(tuple(pending)))
     effects: list[Effect] = []
-    for call in runnable:
-        effect = _call_effect(agent, state, call)
-        if agent.by_name[call.tool].confirm:
-            state, asked = hold(state, effect, f"{call.tool} always asks first")
+    for wanted in runnable:
+        effect = _call_effect(agent, state, wanted)
+        if agent.by_name[wanted.tool].confirm:
+            state, asked = hold(state, effect, f"{wanted.tool} always asks first")
             effects.extend(asked)
         else:
             effects.append(effect)
     return (state, tuple(effects)) if effects else _calls_done(agent, state, tuple(pending))
 
 
-def _checked(
-    agent: Agent, state: State, call: ToolCall, effect_id: int, batch: tuple[PendingCall, ...]
-) -> PendingCall:
+def _checked(agent: Agent, state: State, call: ToolCall, effect_id: int, batch: tuple[PendingCall, ...]) -> PendingCall:
     """Turn a call as written into a pending one: with canonical arguments, or already answered with what is wrong."""
     tool = agent.by_name.get(call.tool)
     if tool is None:

@@ -103,7 +103,7 @@ def _result_of(tool: Tool, effect: CallTool) -> ToolReturned | ToolFailed:
 
 
 def result_json(value: Any) -> str:
-    """A tool's result as canonical JSON text, at most RESULT_BYTES_MAX bytes. Raises TypeError if it has no JSON form."""
+    """A tool's result as canonical JSON text, at most RESULT_BYTES_MAX bytes. Raises TypeError without a JSON form."""
     text = canonical_json(msgspec.to_builtins(value))
     if len(text.encode()) <= RESULT_BYTES_MAX:
         return text

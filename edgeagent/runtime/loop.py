@@ -51,7 +51,7 @@ class Loop:
         self._inbox: queue.Queue[Event] = queue.Queue(INBOX_MAX)
 
     def post(self, event: Event) -> None:
-        """Put an event into the inbox. It is stamped when it is taken out, so that times follow the order of records."""
+        """Put an event into the inbox. It is stamped when it is taken out, so times follow the order of records."""
         self._inbox.put(event)
 
     def run(self) -> State:

@@ -1,7 +1,7 @@
 """Carry on where a session ended or was cut off: recover its trace, fold it, declare what was lost.
 
     lock → examine and cut a torn end → fold (from a snapshot that fits, else from the beginning) → TraceRepaired
-    → EffectLost for each effect without a result → the loop, as if nothing had been
+    → SessionResumed, and EffectLost for each effect without a result → the loop, as if nothing had been
 
 What is outstanding after the fold is known from the state alone, so a completed effect cannot run again; what an
 EffectLost leads to is decided in step, like everything else. Forking copies the first records of a trace.
@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from edgeagent.core.agent import Agent
-from edgeagent.core.events import EffectLost, Event, TraceRepaired
+from edgeagent.core.events import EffectLost, Event, SessionResumed, TraceRepaired
 from edgeagent.core.replay import Step
 from edgeagent.core.state import State, outstanding
 from edgeagent.driver.base import Driver
@@ -39,6 +39,7 @@ from edgeagent.trace.disk import DISK, Disk
 from edgeagent.trace.file import Durability, TraceFile, copy_records, cut_before
 from edgeagent.trace.recover import Examined
 from edgeagent.trace.snapshot import decode_state
+from edgeagent.version import __version__
 
 
 def resume_session(
@@ -79,7 +80,10 @@ def lost_events(about: About, agent: Agent, state: State, found: Examined, cut_b
     if not found.records and state == State():
         return [started_event(agent, about.seed, about.context_tokens)]
     events: list[Event] = [TraceRepaired(0, found.end, cut_bytes)] if cut_bytes else []
-    return [*events, *(EffectLost(0, effect_id) for effect_id in outstanding(state))]
+    lost = outstanding(state)
+    if lost:
+        events.append(SessionResumed(0, agent.digest, __version__))
+    return [*events, *(EffectLost(0, effect_id) for effect_id in lost)]
 
 
 def folded(directory: Path, agent: Agent, step: Step, found: Examined) -> State:

@@ -27,7 +27,14 @@ def edgeagent(tmp_path):
     def run(*arguments, stdin="", timeout=120, **more):
         command = [sys.executable, "-m", "edgeagent", *map(str, arguments)]
         return subprocess.run(
-            command, input=stdin, capture_output=True, text=True, timeout=timeout, cwd=tmp_path, env={**environment, **more}
+            command,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            cwd=tmp_path,
+            env={**environment, **more},
+            check=False,
         )
 
     return run

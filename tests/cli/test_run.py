@@ -137,7 +137,10 @@ def test_a_model_that_goes_away_is_an_error_with_its_words(edgeagent, script, ag
         ("x = 1", "must hold one Agent"),
         ("from edgeagent import Agent\na = Agent(name='a')\nb = Agent(name='b')", "a, b"),
         (
-            "from edgeagent import Agent, tool\n@tool(idempotent=True)\ndef f(x: complex):\n  'F'\na = Agent(name='a', tools=[f])",
+            (
+                "from edgeagent import Agent, tool\n@tool(idempotent=True)\ndef f(x: complex):\n  'F'\n"
+                "a = Agent(name='a', tools=[f])"
+            ),
             "tool f, argument x",
         ),
     ],

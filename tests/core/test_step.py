@@ -51,6 +51,9 @@ PUSH = '{"name": "push", "arguments": {"count": 1}}'
 ERASE = '{"name": "erase", "arguments": {"count": 1}}'
 
 
+USAGE = Usage(prompt=10, completion=5)
+
+
 class Play:
     """Feeds events to step, one millisecond apart, and remembers the last effects."""
 
@@ -65,7 +68,7 @@ class Play:
     def say(self, text="Do it."):
         return self.feed(UserSaid(self.at_ms, text))
 
-    def answer(self, text, stop="end", usage=Usage(prompt=10, completion=5)):
+    def answer(self, text, stop="end", usage=USAGE):
         self.at_ms += 1
         return self.feed(ModelAnswered(self.at_ms, self.state.phase.effect_id, text, stop, usage))
 

@@ -37,7 +37,7 @@ def push() -> str:
 
 
 AGENT = Agent(name="tester", tools=(look, push), dialect=Plain())
-LOOK, PUSH = ('{"name": "%s", "arguments": {}}' % name for name in ("look", "push"))
+LOOK, PUSH = (f'{{"name": "{name}", "arguments": {{}}}}' for name in ("look", "push"))
 
 
 class Records:
