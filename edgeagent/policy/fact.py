@@ -6,7 +6,6 @@ atom holds: it changed nothing. A word that waits for its turn belongs to the tu
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -14,7 +13,7 @@ import orjson
 from edgeagent.core.agent import Agent, Tool
 from edgeagent.core.effects import CallTool, Effect
 from edgeagent.core.events import EffectLost, Event, ToolFailed, ToolReturned, UserDecided, UserSaid
-from edgeagent.core.state import AwaitingCalls, Idle, PendingCall, State
+from edgeagent.core.state import AwaitingCalls, Idle, PendingCall, State, is_held
 from edgeagent.policy.formula import Kind
 
 Signature = tuple[Kind, str]
@@ -24,24 +23,32 @@ Signature = tuple[Kind, str]
 class Fact:
     """One position. Arguments and user texts are read only when a formula asks for them."""
 
-    __slots__ = ("_arguments", "_defaults", "_texts", "at_ms", "kind", "text", "tool", "turn", "untrusted")
+    __slots__ = ("_arguments", "_state", "_tool", "at_ms", "kind", "text", "tool", "turn", "untrusted")
 
     def __init__(
         self,
         kind: Kind,
         tool: str = "",
-        *,
         at_ms: int = 0,
         turn: int = 0,
+        *,
         text: str = "",
         untrusted: bool = False,
-        arguments: str | dict[str, Any] | None = None,
-        defaults: Tool | None = None,
-        texts: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
-        self.kind, self.tool, self.at_ms, self.turn = kind, tool, at_ms, turn
-        self.text, self.untrusted = text, untrusted
-        self._arguments, self._defaults, self._texts = arguments, defaults, texts
+        self.kind = kind
+        self.tool = tool
+        self.at_ms = at_ms
+        self.turn = turn
+        self.text = text
+        self.untrusted = untrusted
+        self._arguments: str | dict[str, Any] = {}
+        self._tool: Tool | None = None
+        self._state: State | None = None
+
+    def with_call(self, arguments: str | dict[str, Any], tool: Tool | None, state: State | None) -> Fact:
+        """Say which call this is about (itself changed, for use right after making it)."""
+        self._arguments, self._tool, self._state = arguments, tool, state
+        return self
 
     @property
     def signature(self) -> Signature:
@@ -52,14 +59,14 @@ class Fact:
     def arguments(self) -> dict[str, Any]:
         """The call's arguments with the declared defaults filled in; empty where there is no call."""
         if not isinstance(self._arguments, dict):
-            given = orjson.loads(self._arguments) if self._arguments else {}
-            self._arguments = _defaults(self._defaults) | given if isinstance(given, dict) else {}
+            given = orjson.loads(self._arguments)
+            self._arguments = _defaults(self._tool) | given if isinstance(given, dict) else {}
         return self._arguments
 
     @property
     def user_texts(self) -> tuple[str, ...]:
         """What the user said in this session, as far as the model can still see it."""
-        return self._texts()
+        return user_texts(self._state) if self._state else ()
 
 
 def _defaults(tool: Tool | None) -> dict[str, Any]:
@@ -68,53 +75,43 @@ def _defaults(tool: Tool | None) -> dict[str, Any]:
     return {name: each["default"] for name, each in properties.items() if "default" in each}
 
 
-def of_event(agent: Agent, state: State, event: Event) -> Fact:
-    """Return the position that this event is; `state` is the one before it."""
-    now = state.now_ms if state.now_ms > event.at_ms else event.at_ms
+def what_happened(state: State, event: Event) -> tuple[Kind, PendingCall | None]:
+    """Return what kind of position an event is, and the call it is about; `state` is the one before it."""
     match event:
-        case UserSaid(text=text):
-            turn = state.turn + 1 if isinstance(state.phase, Idle) else state.turn
-            return Fact("said", at_ms=now, turn=turn, text=text)
+        case UserSaid():
+            return "said", None
         case ToolReturned(effect_id=effect_id):
-            return _about(agent, state, "returned", running(state, effect_id), now)
+            call = running(state, effect_id)
+            return ("returned" if call else "other"), call
         case ToolFailed(effect_id=effect_id) | EffectLost(effect_id=effect_id):
-            return _about(agent, state, "failed", running(state, effect_id), now)
+            call = running(state, effect_id)
+            return ("failed" if call else "other"), call
         case UserDecided(effect_id=effect_id):
-            kind: Kind = "confirmed" if event.approved else "denied"
-            return _about(agent, state, kind, asked(state, effect_id), now)
+            call = asked(state, effect_id)
+            return (("confirmed" if event.approved else "denied") if call else "other"), call
         case _:
-            return Fact("other", at_ms=now, turn=state.turn)
+            return "other", None
+
+
+def of_event(agent: Agent, state: State, event: Event, kind: Kind, call: PendingCall | None) -> Fact:
+    """Return the position that this event is; the last two as `what_happened` has found them."""
+    now = state.now_ms if state.now_ms > event.at_ms else event.at_ms
+    if call is not None:
+        tool = agent.by_name.get(call.tool)
+        came_in = kind in ("returned", "failed") and not (tool is not None and tool.trusted)
+        return Fact(kind, call.tool, now, state.turn, untrusted=came_in).with_call(call.arguments, tool, state)
+    if isinstance(event, UserSaid):
+        turn = state.turn + 1 if isinstance(state.phase, Idle) else state.turn
+        return Fact(kind, "", now, turn, text=event.text)
+    return Fact(kind, "", now, state.turn)
 
 
 def of_effect(agent: Agent, state: State, effect: Effect) -> Fact:
     """Return the position that this effect is, pending or admitted; `state` is the one that wants it."""
     if not isinstance(effect, CallTool):
-        return Fact("other", at_ms=state.now_ms, turn=state.turn)
-    return Fact(
-        "called",
-        effect.tool,
-        at_ms=state.now_ms,
-        turn=state.turn,
-        arguments=effect.arguments,
-        defaults=agent.by_name.get(effect.tool),
-        texts=lambda: user_texts(state),
-    )
-
-
-def _about(agent: Agent, state: State, kind: Kind, call: PendingCall | None, now: int) -> Fact:
-    if call is None:
-        return Fact("other", at_ms=now, turn=state.turn)
-    tool = agent.by_name.get(call.tool)
-    return Fact(
-        kind,
-        call.tool,
-        at_ms=now,
-        turn=state.turn,
-        untrusted=kind in ("returned", "failed") and not (tool is not None and tool.trusted),
-        arguments=call.arguments,
-        defaults=tool,
-        texts=lambda: user_texts(state),
-    )
+        return Fact("other", "", state.now_ms, state.turn)
+    fact = Fact("called", effect.tool, state.now_ms, state.turn)
+    return fact.with_call(effect.arguments, agent.by_name.get(effect.tool), state)
 
 
 def user_texts(state: State) -> tuple[str, ...]:
@@ -125,13 +122,19 @@ def user_texts(state: State) -> tuple[str, ...]:
 
 def running(state: State, effect_id: int) -> PendingCall | None:
     """Return the call that is out under this id."""
-    if not isinstance(state.phase, AwaitingCalls):
-        return None
-    return next((c for c in state.phase.calls if c.effect_id == effect_id and c.answer is None), None)
+    phase = state.phase
+    if isinstance(phase, AwaitingCalls):
+        for call in phase.calls:
+            if call.effect_id == effect_id:
+                return None if call.answer is not None or is_held(call) else call
+    return None
 
 
 def asked(state: State, question_id: int) -> PendingCall | None:
     """Return the call that a person is being asked about under this id."""
-    if not isinstance(state.phase, AwaitingCalls):
-        return None
-    return next((c for c in state.phase.calls if c.question_id == question_id and c.answer is None), None)
+    phase = state.phase
+    if isinstance(phase, AwaitingCalls):
+        for call in phase.calls:
+            if call.question_id == question_id:
+                return call if is_held(call) else None
+    return None

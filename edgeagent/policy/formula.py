@@ -634,3 +634,10 @@ def tools_of(formulas: Iterable[Formula]) -> tuple[str, ...]:
     """Return the tools that are named, sorted."""
     named = (f.tools for each in formulas for f in walk(each) if isinstance(f, Happened))
     return tuple(sorted({tool for tools in named for tool in tools}))
+
+
+def speaks_of_calls(formula: Formula) -> bool:
+    """Whether it makes a difference to the formula that its position is a call."""
+    return any(
+        isinstance(f, Acts | Argument) or (isinstance(f, Happened) and f.kind == "called") for f in walk(formula)
+    )

@@ -6,7 +6,7 @@ A refused effect becomes a refusal inside the same transition, and is never coun
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol, assert_never
 
 import msgspec
@@ -18,10 +18,10 @@ from edgeagent.core.events import Event
 from edgeagent.core.state import Finished, State, Transition
 from edgeagent.core.step import halt, hold, refuse, step
 from edgeagent.errors import ConfigError
-from edgeagent.policy.fact import Fact, Signature, of_effect, of_event
-from edgeagent.policy.formula import Argument, walk
+from edgeagent.policy.fact import Fact, Signature, of_effect, of_event, what_happened
+from edgeagent.policy.formula import Argument, speaks_of_calls, walk
 from edgeagent.policy.library import Rule
-from edgeagent.policy.monitor import Bound, Memory, Monitor, Value, as_value
+from edgeagent.policy.monitor import Memory, Monitor, Value, as_value
 from edgeagent.policy.narrowing import Narrowed, needs_of, schema_of
 
 
@@ -104,24 +104,25 @@ class RuleGuard:
         self.monitor = Monitor([r.formula for r in self.rules], acting)
         self._strictest_first = sorted(self.rules, key=lambda r: STRICTNESS.index(r.verdict))
         self._calls: dict[str, tuple[_Check, ...]] = {}
-        self._narrows: dict[str, tuple[_Check, ...]] = {}
-        self._needs: dict[str, tuple[_Need, ...]] = {}
+        self._narrowings: dict[tuple[str, ...], _Narrowing] = {}
         self._others = tuple(
-            c for c in self._checks(("other", ""), "exact") if isinstance(c.verdict, Halt)
+            c for c in self._checks(("other", "")) if isinstance(c.verdict, Halt)
         )  # Only the end of the session can stop what is not a call.
 
     def observe(self, memory: Any, state: State, event: Event) -> Memory:
         """Return the memory after this event."""
-        if type(memory) is not tuple:
-            memory = self.monitor.restored(memory)
-        return self.monitor.append(memory, of_event(self.agent, state, event))
+        past: Memory = memory if type(memory) is tuple else self.monitor.restored(memory)
+        kind, call = what_happened(state, event)
+        if self.monitor.ignores((kind, call.tool if call else "")):
+            return past
+        return self.monitor.append(past, of_event(self.agent, state, event, kind, call))
 
     def judge(self, memory: Memory, state: State, effect: Effect) -> Verdict:
         """Judge a pending effect as if it were the last position."""
         if isinstance(effect, CallTool):
             checks = self._calls.get(effect.tool)
             if checks is None:
-                checks = self._calls[effect.tool] = self._checks(("called", effect.tool), "exact")
+                checks = self._calls[effect.tool] = self._checks(("called", effect.tool))
         elif isinstance(effect, CancelEffect | Finish) or isinstance(state.phase, Finished):
             return ALLOW  # What ends something is never held up, and what has ended is not ended again.
         else:
@@ -137,7 +138,8 @@ class RuleGuard:
 
     def admit(self, memory: Memory, state: State, effect: Effect) -> Memory:
         """Return the memory with this effect as its last position."""
-        if not isinstance(effect, CallTool) and self.monitor.ignores(("other", "")):
+        signature: Signature = ("called", effect.tool) if isinstance(effect, CallTool) else ("other", "")
+        if self.monitor.ignores(signature):
             return memory
         return self.monitor.append(memory, of_effect(self.agent, state, effect))
 
@@ -145,49 +147,39 @@ class RuleGuard:
         """Take out the tools that no arguments could get through, and say what the others' arguments must keep to."""
         if not isinstance(effect, AskModel) or not effect.tools:
             return effect
-        tools = tuple(tool for tool in effect.tools if self._may_be_called(memory, state, tool))
-        narrowed = tuple(n for tool in tools for n in self._narrowed(memory, state, tool))
-        if tools == effect.tools and narrowed == effect.narrowed:
+        plan = self._narrowings.get(effect.tools)
+        if plan is None:
+            plan = self._narrowings[effect.tools] = self._narrowing(effect.tools)
+        if not plan.checks and not plan.needs:
             return effect
-        choice = effect.choice if tools else "answer"
-        return replace(effect, tools=tools, choice=choice, narrowed=narrowed)
+        fact = Fact("called", "", state.now_ms, state.turn)
+        now = self.monitor.now(memory, fact)
+        closed = {tool for tool, holds in plan.checks if not holds(fact, memory, now, _NO_VALUES)}
+        narrowed = tuple(n for when, n in plan.needs if n[0] not in closed and when(fact, memory, now, _NO_VALUES))
+        if not closed:
+            return replace(effect, narrowed=narrowed) if narrowed else effect
+        tools = tuple(t for t in effect.tools if t not in closed)
+        return replace(effect, tools=tools, choice=effect.choice if tools else "answer", narrowed=narrowed)
 
-    def _checks(self, signature: Signature, bound: Bound) -> tuple[_Check, ...]:
-        compiled = ((r, self.monitor.compiled(r.formula, signature, bound)) for r in self._strictest_first)
+    def _checks(self, signature: Signature) -> tuple[_Check, ...]:
+        compiled = ((r, self.monitor.compiled(r.formula, signature)) for r in self._strictest_first)
         return tuple(_Check(as_value(root), _verdict(rule)) for rule, root in compiled if root is not True)
 
-    def _may_be_called(self, memory: Memory, state: State, tool: str) -> bool:
-        checks = self._narrows.get(tool)
-        if checks is None:
-            every = self._checks(("called", tool), "upper")
-            checks = self._narrows[tool] = tuple(c for c in every if not isinstance(c.verdict, Ask))
-        if not checks:
-            return True
-        fact = Fact("called", tool, at_ms=state.now_ms, turn=state.turn)
-        now = self.monitor.now(memory, fact)
-        return all(check.holds(fact, memory, now, _NO_VALUES) for check in checks)
+    def _narrowing(self, tools: tuple[str, ...]) -> _Narrowing:
+        # A question may be answered with yes; and what ends the session whatever is called, ends it before that.
+        rules = [r for r in self.rules if r.verdict == "refuse" or (r.verdict == "halt" and speaks_of_calls(r.formula))]
+        compiled = ((t, self.monitor.compiled(r.formula, ("called", t), "upper")) for t in tools for r in rules)
+        checks = [(tool, as_value(root)) for tool, root in compiled if root is not True]
+        return _Narrowing(tuple(checks), tuple(need for tool in tools for need in self._needs(tool)))
 
-    def _narrowed(self, memory: Memory, state: State, tool: str) -> tuple[Narrowed, ...]:
-        needs = self._needs.get(tool)
-        if needs is None:
-            needs = self._needs[tool] = self._find_needs(tool)
-        if not needs:
-            return ()
-        fact = Fact("called", tool, at_ms=state.now_ms, turn=state.turn)
-        now = self.monitor.now(memory, fact)
-        held = (need.narrowed for need in needs if need.when(fact, memory, now, _NO_VALUES))
-        return tuple(dict.fromkeys(held))
-
-    def _find_needs(self, tool: str) -> tuple[_Need, ...]:
-        found = []
+    def _needs(self, tool: str) -> Iterator[tuple[Value, Narrowed]]:
         for rule in self.rules:
             if rule.verdict != "ask":
                 for argument, others in needs_of(rule.formula):
                     impossible = self.monitor.compiled(~others, ("called", tool), "lower")
                     schema = schema_of(argument)
                     if impossible is not False and schema is not None:
-                        found.append(_Need(as_value(impossible), (tool, argument[0].name, schema)))
-        return tuple(found)
+                        yield as_value(impossible), (tool, argument[0].name, schema)
 
 
 class _Check(NamedTuple):
@@ -195,9 +187,11 @@ class _Check(NamedTuple):
     verdict: Verdict
 
 
-class _Need(NamedTuple):
-    when: Value
-    narrowed: Narrowed
+class _Narrowing(NamedTuple):
+    """What is asked before the model writes: may a tool be called at all, and does a demand on an argument stand."""
+
+    checks: tuple[tuple[str, Value], ...]
+    needs: tuple[tuple[Value, Narrowed], ...]
 
 
 STRICTNESS = ("halt", "refuse", "ask")
@@ -240,7 +234,8 @@ def guarded_step(guard: Guard, agent: Agent, state: State, event: Event) -> Tran
     """Like step, but nothing that the guard forbids is among the effects."""
     memory = guard.observe(state.monitors, state, event)
     state, wanted = step(agent, state, event)
-    state = replace(state, monitors=memory)
+    if memory is not state.monitors:
+        state = replace(state, monitors=memory)
     queue, allowed = deque(wanted), []
     while queue:
         effect = guard.narrow(state.monitors, state, queue.popleft())
@@ -251,7 +246,9 @@ def guarded_step(guard: Guard, agent: Agent, state: State, event: Event) -> Tran
             state, instead = _instead(agent, state, effect, verdict)
             queue.extend(instead)
             continue
-        state = replace(state, monitors=guard.admit(state.monitors, state, effect))
+        memory = guard.admit(state.monitors, state, effect)
+        if memory is not state.monitors:
+            state = replace(state, monitors=memory)
         allowed.append(effect)
     return state, tuple(allowed)
 

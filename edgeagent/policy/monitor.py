@@ -197,7 +197,7 @@ class Monitor:
                 row = self.rows[repr(f)]
                 if row.slot in live:
                     return _left_value(row.slot)
-                return _read(row, *(as_value(self._value(p, s, bound, live)) for p in f.children()))
+                return _read(row, *(self._value(p, s, bound, live) for p in f.children()))
             case _:
                 raise ConfigError(f"{f!r} is not a formula of ours")
 
@@ -284,12 +284,29 @@ def _is_quiet(formula: Past, parts: list[bool | Value]) -> bool:
             assert_never(formula)
 
 
-def _read(row: Row, a: Value, b: Value | None = None) -> Value:
-    slot, unit, value = row.slot, row.unit, row.value
-    right = b or _FALSE
+def _read(row: Row, a: bool | Value, b: bool | Value = False) -> bool | Value:
+    """Return the operator's value. Known parts make it a constant, or leave one look at the memory."""
+    if isinstance(a, bool) and isinstance(b, bool):
+        return _read_known(row, a, b)
+    slot, unit, value, left, right = row.slot, row.unit, row.value, as_value(a), as_value(b)
     return lambda fact, memory, now, values: value(
-        a(fact, memory, now, values), right(fact, memory, now, values), memory[slot], now[unit]
+        left(fact, memory, now, values), right(fact, memory, now, values), memory[slot], now[unit]
     )
+
+
+def _read_known(row: Row, a: bool, b: bool) -> bool | Value:
+    slot, unit, width, value = row.slot, row.unit, row.width, row.value
+    if not isinstance(row.formula, AtLeast):
+        never, just_now = value(a, b, -1, 0), value(a, b, 0, 0)
+        if never == just_now:
+            return never  # The memory makes no difference.
+        if never:
+            return lambda fact, memory, now, values: not 0 <= memory[slot] > now[unit] - width
+        return lambda fact, memory, now, values: 0 <= memory[slot] > now[unit] - width
+    if unit < 2:
+        least = row.formula.n - a
+        return lambda fact, memory, now, values: (memory[slot][1] if memory[slot][0] == now[unit] else 0) >= least
+    return lambda fact, memory, now, values: value(a, b, memory[slot], now[unit])
 
 
 def _update(row: Row, a: Value, b: Value | None = None) -> Callable[..., Any]:
