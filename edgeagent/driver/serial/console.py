@@ -1,4 +1,4 @@
-"""What state is the console in, and how did a command end? A command is a transaction: begin, end and status are certain.
+"""What state is the console in, and how did a command end? A transaction: begin, end and status are certain.
 
 Laws:
 * No command is sent unless the state has just been confirmed by an answer that only a live prompt can give.
@@ -225,15 +225,15 @@ class Console:
     def _why_not(self, command: str) -> str:
         if self.person_has_it:
             return "a person has the console; the agent waits until it is handed back"
-        if not command.strip() or any(ord(c) < 0x20 and not self._takes_lines(c) or ord(c) == 0x7F for c in command):
+        if not command.strip() or any(self._is_control(c) for c in command):
             return f"{command!r} is not one line of text"
         longest = max(len(part) for part in self._line(command, "0" * 8, "0" * 8).split("\n"))
         if longest > self.profile.line_bytes_max and not self._raw:
             return f"the line would be {longest} characters; this device takes {self.profile.line_bytes_max}"
         return ""
 
-    def _takes_lines(self, char: str) -> bool:
-        return self._raw and char in "\n\t"
+    def _is_control(self, char: str) -> bool:
+        return (char < " " and not (self._raw and char in "\n\t")) or char == "\x7f"
 
     @property
     def _raw(self) -> bool:
@@ -272,14 +272,14 @@ class Console:
         return re.sub(r"\{(left|right|last|command)\}", lambda m: parts[m.group()], self.profile.transaction.line)
 
     def _typed(self, line: str, until: float) -> tuple[_View | None, str]:
-        """Type the line and read its echo back. Returns the view, or why the line does not stand there; then it is cleared."""
+        """Type the line and read its echo back. Returns the view, or None and why; then the line is cleared again."""
         problem = ""
         for slower in range(TYPING_TRIES):
             view = _View(self.port, self.profile)
             accepted = self._type(line, slower=slower, until=until)
             if accepted == len(line.encode()) and (not self.profile.echo or self._echoed(view, line, until)):
                 return view, ""
-            self._clear()
+            self._clear(settle_s=0.2)
             shown = view.typed[-80:]
             problem = f"the console did not take in the line as typed (it shows {shown!r}); nothing was executed"
             if time.monotonic() >= until:
@@ -290,13 +290,24 @@ class Console:
         limit = min(until, time.monotonic() + ECHO_S)
         while True:
             shown, _ = set_aside(view.typed.replace("\r\n", "\n"), self.profile.noise_patterns)
-            if echo_length(shown, line) is not None:
+            readings = (shown, self._after_prompt(shown))
+            if any(echo_length(reading, line) is not None for reading in readings):
                 return True
             if time.monotonic() >= limit:
                 return False
-            if echo_differs(shown, line) and not view.more(0.15):
+            if all(echo_differs(reading, line) for reading in readings) and not view.more(0.15):
                 return False  # Wrong, and nothing more comes that could be the rest of a noise line.
             view.more(min(0.1, max(0.0, limit - time.monotonic())))
+
+    def _after_prompt(self, shown: str) -> str:
+        """Drop a prompt that was drawn again before the echo, as line editors do when they are cleared."""
+        drawn = re.split(r"[\r\n]", shown)
+        for at, line in enumerate(drawn):
+            for _, pattern in self.profile.prompt_patterns:
+                found = re.match(pattern.pattern.removesuffix(r"\Z"), line)
+                if found and found.end():
+                    return "\r".join([line[found.end() :], *drawn[at + 1 :]])
+        return shown
 
     def _until_end(self, view: _View, left: str, started: float, until: float) -> Outcome:
         """Read until the command's end, its question, a reset, or the time."""
@@ -332,7 +343,7 @@ class Console:
                 return TimedOut(self._body(text, left), round((time.monotonic() - started) * 1000), noise)
 
     def _ended(self, view: _View, left: str, *, time_is_over: bool = False) -> Outcome | None:
-        """The end of the command, if it stands there. The prompt after a marker may still be missing when time is over."""
+        """The end of the command, if it stands there; after a marker the prompt may be missing when time is over."""
         prompt = self._prompt(view)
         if not prompt and not (time_is_over and self._marked):
             return None
@@ -451,11 +462,11 @@ class Console:
 
     def _nudge(self, until: float) -> State:
         """Ask an unknown console for its prompt; clear a half-typed line first, so that it is never completed."""
-        self._clear()
+        if not self._raw:
+            self._clear()
         view = _View(self.port, self.profile)
         self._since = view.offset
-        if not self._raw:
-            self._send(self.profile.keys.nudge)
+        self._send(self.profile.keys.clear_line if self._raw else self.profile.keys.nudge)
         limit = min(until, time.monotonic() + NUDGE_S)
         while time.monotonic() < limit and not self._prompt(view):
             view.more(0.05)
@@ -466,7 +477,7 @@ class Console:
             return self._probe(until)
         return self.state
 
-    def _clear(self) -> None:
+    def _clear(self, settle_s: float = 0.02) -> None:
         """Empty the line editor, and let what that prints go by."""
         view = _View(self.port, self.profile)
         self._send(self.profile.keys.clear_line)
@@ -474,7 +485,8 @@ class Console:
             while view.more(0.1) and not self._prompt(view):
                 pass
             return
-        view.more(0.02)
+        while view.more(settle_s):
+            pass
 
     def _answered_line(self, text: str, until: float, *, hidden: bool = False) -> State:
         """Answer a log-in prompt with a line, and see what comes next."""

@@ -146,7 +146,7 @@ def _lock_holders(meant: os.stat_result) -> tuple[int, ...]:
 
 
 def _processes() -> list[int]:
-    return [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
 
 
 def _has_open(pid: int, meant: os.stat_result) -> bool:

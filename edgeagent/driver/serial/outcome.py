@@ -22,7 +22,7 @@ class Failed(Struct, frozen=True):
 
 
 class NotSent(Struct, frozen=True):
-    """Nothing was executed: the console was not in the right state, or did not take in the line. It may be tried again."""
+    """Nothing was executed: the console was not at a prompt, or did not take in the line. It may be tried again."""
 
     because: str
     output: str = ""

@@ -301,7 +301,9 @@ class SerialPort:
         with self._changed:
             if self._lost is None:
                 silent = "nothing was heard on it" if not self._last_byte_ns else "it had been heard before"
-                self._lost = LinkLost(f"{self.settings.identity}: the line is gone ({because}); {silent}", self._last_byte_ns)
+                self._lost = LinkLost(
+                    f"{self.settings.identity}: the line is gone ({because}); {silent}", self._last_byte_ns
+                )
             for outgoing in self._outgoing:
                 outgoing.done.set()
             self._outgoing.clear()
@@ -319,6 +321,11 @@ class SerialPort:
 
     def _note(self, note: str) -> None:
         self._remember(Moment(time.monotonic_ns(), "port", b"", note))
+
+    def timeline(self) -> tuple[Moment, ...]:
+        """Return everything that is kept of what happened on the line, in order."""
+        with self._changed:
+            return tuple(self.moments)
 
     def _remember(self, moment: Moment) -> None:
         with self._changed:
@@ -398,7 +405,13 @@ def _as_ours(place: str, error: BaseException) -> DriverUnavailable:
 @contextlib.contextmanager
 def _untouched(line: Any) -> Iterator[None]:
     """While it opens, keep pyserial from setting modem lines (resets boards) and from throwing the banner away."""
-    names = ("_update_dtr_state", "_update_rts_state", "_reset_input_buffer", "reset_input_buffer", "reset_output_buffer")
+    names = (
+        "_update_dtr_state",
+        "_update_rts_state",
+        "_reset_input_buffer",
+        "reset_input_buffer",
+        "reset_output_buffer",
+    )
     for name in names:
         if hasattr(line, name):
             setattr(line, name, lambda: None)

@@ -51,7 +51,7 @@ class Keys(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Prompts(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the last line looks like in each state: regular expressions that must reach its end. Empty: no such state."""
+    """The last line in each state: regular expressions that must reach its end. Empty: no such state."""
 
     boot_loader: str = ""
     log_in: str = ""
@@ -151,7 +151,9 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     @cached_property
     def prompt_patterns(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
         """The states that have a prompt, the most dangerous to mistake first."""
-        named = ((state, getattr(self.prompts, state)) for state in ("password", "log_in", "boot_loader", "repl", "shell"))
+        named = (
+            (state, getattr(self.prompts, state)) for state in ("password", "log_in", "boot_loader", "repl", "shell")
+        )
         return tuple((state, re.compile(rf"(?:{text})\Z")) for state, text in named if text)
 
     @cached_property
@@ -294,7 +296,9 @@ def _check_transaction(profile: Profile, source: Path) -> None:
             if missing:
                 raise ConfigError(f"{source}: transaction.{key} lacks {missing[0]}")
             if "{left}{right}" in getattr(way, key):
-                raise ConfigError(f"{source}: transaction.{key} joins the marker itself, so its echo looks like the answer")
+                raise ConfigError(
+                    f"{source}: transaction.{key} joins the marker itself, so its echo looks like the answer"
+                )
     if not any((profile.prompts.shell, profile.prompts.boot_loader, profile.prompts.repl)):
         raise ConfigError(f"{source}: prompts has none of shell, boot_loader, repl: no command could ever be sent")
 

@@ -136,7 +136,9 @@ def written(value: Any, quoting: Quoting, name: str) -> str:
         return text
     wrong = [c for c in text if c not in _ALLOWED[quoting]]
     if wrong or not text:
-        raise ValueError(f"{name} holds {wrong[0]!r}, which this device could take for a command" if wrong else f"{name} is empty")
+        raise ValueError(
+            f"{name} holds {wrong[0]!r}, which this device could take for a command" if wrong else f"{name} is empty"
+        )
     return f"'{text}'"
 
 

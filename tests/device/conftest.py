@@ -1,0 +1,190 @@
+"""The real things that the device tests speak with: each started here, each ended by its own process id."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import tty
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from edgeagent.driver.serial.console import Console
+from edgeagent.driver.serial.port import PortSettings, SerialPort
+from edgeagent.driver.serial.profile import load_profile
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "edgeagent" / "device-targets"
+U_BOOT = Path("/usr/lib/u-boot/qemu_arm/u-boot.bin")
+MICROBIT = Path("/usr/share/firmware-microbit-micropython/firmware.hex")
+SETUP = "run tests/device/setup.sh"
+
+TARGETS_SEEN: set[str] = set()
+CHECKS = {"passed": 0, "failed": 0}
+
+
+@dataclass
+class Target:
+    """A running device: where its line is, and how to end it."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    place: str
+    printed: bytes = b""
+    ports: list[SerialPort] = field(default_factory=list)
+
+    def port(self) -> SerialPort:
+        """Open its line."""
+        port = SerialPort(PortSettings(self.place))
+        port.open()
+        self.ports.append(port)
+        return port
+
+    def console(self, profile: str, *, enter_s: float = 15.0) -> Console:
+        """Open its line and get to a prompt."""
+        console = Console(self.port(), load_profile(profile))
+        console.enter(enter_s)
+        return console
+
+    def end(self) -> None:
+        """Close what was opened and end the process, by its own id."""
+        for port in self.ports:
+            port.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        if self.process.stdout:
+            self.process.stdout.close()
+
+
+def start(
+    name: str, command: list[str], *, where: str = r"(/dev/pts/\d+)", place: str = "", wait_s: float = 10
+) -> Target:
+    """Start a program and find out where its line is: from what it prints, or `place` when that is known."""
+    TARGETS_SEEN.add(name)
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert process.stdout is not None
+    printed, until = b"", time.monotonic() + wait_s
+    while not place and time.monotonic() < until:
+        if not select.select([process.stdout], [], [], 0.1)[0]:
+            continue
+        portion = os.read(process.stdout.fileno(), 4096)
+        if not portion:
+            break
+        printed += portion
+        found = re.search(where.encode(), printed)
+        place = found.group(1).decode() if found else ""
+    if not place:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        pytest.fail(f"{name} did not say where its line is: {printed[-300:]!r}")
+    return Target(name, process, place, printed)
+
+
+def need(path: Path, what: str) -> None:
+    """Skip, and say how to get it, when a thing is not installed."""
+    if not path.exists():
+        pytest.skip(f"{what} is not here ({path}): {SETUP}")
+
+
+def qemu() -> str:
+    """Return QEMU's path, or skip."""
+    found = shutil.which("qemu-system-arm")
+    if not found:
+        pytest.skip(f"qemu-system-arm is not installed: {SETUP}")
+    return found
+
+
+def free_port() -> int:
+    """Return a TCP port of the loopback that is free now."""
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        return int(asked.getsockname()[1])
+
+
+def smp_fixture(kind: str) -> Path:
+    """Return the prebuilt Zephyr program of this kind."""
+    found = sorted(CACHE.glob(f"smpclient-*/tests/fixtures/smp-server/zephyr_4.4.0_*_{kind}"))
+    if not found:
+        pytest.skip(f"Zephyr's {kind} is not here ({CACHE}): {SETUP}")
+    return found[0]
+
+
+@pytest.fixture(scope="module")
+def u_boot() -> Iterator[Target]:
+    """U-Boot 2023.01 on an emulated ARM board."""
+    need(U_BOOT, "U-Boot for QEMU")
+    command = f"{qemu()} -M virt -nographic -nic none -monitor none -serial pty -bios {U_BOOT}"
+    target = start("U-Boot", command.split())
+    yield target
+    target.end()
+
+
+@pytest.fixture(scope="module")
+def micropython() -> Iterator[Target]:
+    """MicroPython on an emulated micro:bit."""
+    need(MICROBIT, "MicroPython for the micro:bit")
+    loader = f"loader,file={MICROBIT}"
+    command = f"{qemu()} -M microbit -nographic -monitor none -serial pty -device {loader}"
+    target = start("MicroPython", command.split())
+    yield target
+    target.end()
+
+
+@pytest.fixture(scope="module")
+def zephyr_shell() -> Iterator[Target]:
+    """The Zephyr 4.4 shell, built for this machine."""
+    target = start("Zephyr shell", [str(smp_fixture("native_sim_shell.exe"))])
+    yield target
+    target.end()
+
+
+@pytest.fixture
+def start_target() -> Iterator[Callable[..., Target]]:
+    """Start a target for one test; it is ended with the test."""
+    begun: list[Target] = []
+
+    def begin(*args: object, **kwargs: object) -> Target:
+        begun.append(start(*args, **kwargs))  # type: ignore[arg-type]  # handed through
+        return begun[-1]
+
+    yield begin
+    for target in begun:
+        target.end()
+
+
+@pytest.fixture
+def pseudo_line() -> Iterator[tuple[int, str]]:
+    """A raw pseudo-terminal: the descriptor of the device's end, and the path of ours."""
+    device, ours = pty.openpty()
+    tty.setraw(device)
+    tty.setraw(ours)
+    path = os.ttyname(ours)
+    os.close(ours)
+    yield device, path
+    with contextlib.suppress(OSError):
+        os.close(device)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Count the checks of this folder for the last line."""
+    if "tests/device/" in report.nodeid and (report.when == "call" or report.outcome == "failed"):
+        CHECKS[report.outcome if report.outcome in CHECKS else "failed"] += report.outcome != "skipped"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was spoken with and how it went."""
+    terminalreporter.write_line(
+        f"targets {len(TARGETS_SEEN)} ({', '.join(sorted(TARGETS_SEEN))}), "
+        f"checks {CHECKS['passed'] + CHECKS['failed']}, failures {CHECKS['failed']}"
+    )
