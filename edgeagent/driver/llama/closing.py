@@ -1,9 +1,9 @@
 """How can this text be brought to its end in the tokens that are left? A plan, kept true once the end is near.
 
-Law: whenever fewer than `NEAR_TOKENS` are left (or more, if the shape is long), `Room.plan` is a list of tokens that ends the
-text from here, and it fits. A token that would break this is not written; then the plan is. Before that only the plan from
-the very beginning is held, and going back to it is the way out. So a call is never cut, whatever the limit is, and the search
-below need not be perfect: a longer plan than necessary only closes earlier.
+Law: whenever fewer than `NEAR_TOKENS` are left (or more, if the shape is long), `Room.plan` is a list of tokens that
+ends the text from here, and it fits. A token that would break this is not written; then the plan is. Before that only
+the plan from the very beginning is held, and going back to it is the way out. So a call is never cut, whatever the
+limit is, and the search below need not be perfect: a longer plan than necessary only closes earlier.
 """
 
 from __future__ import annotations

@@ -7,8 +7,10 @@ vocabulary is masked only when it was rejected.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
+import importlib
 import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -25,17 +27,22 @@ from edgeagent.driver.llama.engine import Engine, last_words
 from edgeagent.errors import GrammarError
 from edgeagent.grammar.llg import suspects, value_grammar
 
-try:
-    from llguidance import LLMatcher, LLTokenizer
-except ImportError:  # armv7: pip installs an empty placeholder there
-    LLMatcher = LLTokenizer = None
+LLMatcher: Any = None
+LLTokenizer: Any = None
+with contextlib.suppress(ImportError):
+    # On armv7 pip installs an empty placeholder of that name: what counts is whether the matcher is there.
+    _llguidance: Any = importlib.import_module("llguidance")
+    LLMatcher = getattr(_llguidance, "LLMatcher", None)
+    LLTokenizer = getattr(_llguidance, "LLTokenizer", None)
 
 GrammarEngine = Literal["llguidance", "gbnf"]
 Ids = NDArray[np.int64]
 
 GRAMMARS_KEPT = 64  # compiled grammars per model; an agent needs one per set of admissible tools, about 50 kB each
 CHOICES_MAX = 16  # how many ways out of a state are worth trying when the shortest end is searched
-TOP_TESTED = 256  # GBNF: so many of the likeliest tokens are tested before the whole vocabulary (a hundred times dearer)
+TOP_TESTED = (
+    256  # GBNF: so many of the likeliest tokens are tested before the whole vocabulary (a hundred times dearer)
+)
 
 # What ends JSON soonest, longest first: one token that closes three levels beats three tokens. Which of them mean that
 # depends on where we are: `}` inside a string is only a character.
@@ -50,7 +57,6 @@ CLOSES_VALUE = (
 )
 # Two letters that only free text allows side by side: that is how we know that we are inside a string.
 ODD_LETTERS = ("q", "Z")
-_HINTS = (CLOSES_STRING, CLOSES_VALUE, ODD_LETTERS)
 
 
 class Constraint(Protocol):
@@ -132,9 +138,12 @@ class Grammars:
         pieces = self._engine.vocabulary.pieces()
         wanted = {text.encode() for text in (*CLOSES_VALUE, *ODD_LETTERS)}
         found = {piece: token for token, piece in enumerate(pieces) if piece in wanted}
-        tokens = [[found[text.encode()] for text in texts if text.encode() in found] for texts in _HINTS]
+        closes_string, closes_value, odd_letters = (
+            [found[text.encode()] for text in texts if text.encode() in found]
+            for texts in (CLOSES_STRING, CLOSES_VALUE, ODD_LETTERS)
+        )
         lengths = np.array([len(piece) for piece in pieces], dtype=np.int32)
-        return _Hints(*tokens, lengths, _stops_first_eos(self._engine))
+        return _Hints(closes_string, closes_value, odd_letters, lengths, _stops_first_eos(self._engine))
 
     @cached_property
     def _letters(self) -> list[int]:
@@ -158,13 +167,13 @@ class Compiled:
     @cached_property
     def shortest(self) -> list[int] | None:
         """The fewest tokens we know that satisfy the grammar; None if none were found."""
-        from edgeagent.driver.llama.closing import shortest_end  # noqa: PLC0415  # it searches over our protocol
+        from edgeagent.driver.llama.closing import shortest_end  # it searches over our protocol
 
         return shortest_end(self._start)
 
 
 def check_calls(calls: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-    """Have llguidance judge each tool's schema. Raises GrammarError naming the tool and, where one is to blame, the field."""
+    """Have llguidance judge each tool's schema. Raises GrammarError naming the tool and the field that is to blame."""
     for name, schema in calls:
         reason = refusal(value_grammar(schema))
         if not reason:

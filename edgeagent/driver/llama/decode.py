@@ -1,8 +1,8 @@
 """Have the model write one text: prompt in, tokens out, within a grammar and within every limit.
 
-Laws. A token whose value is forced is not sampled, and no token is evaluated before its logits are needed: what the grammar
-forces goes into one batch with the next evaluation, and what closes a call stays unevaluated until the next prompt.
-A text under a grammar is whole or it is not given out as complete.
+Laws. A token whose value is forced is not sampled, and no token is evaluated before its logits are needed: what the
+grammar forces goes into one batch with the next evaluation, and what closes a call stays unevaluated until the next
+prompt. A text under a grammar is whole or it is not given out as complete.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ OnText = Callable[[str], None]
 class Generation:
     """What was written and what it cost, in tokens; `constraint_us` and `sampling_us` are µs in all.
 
-    `complete` is False for a text under a grammar that is not whole. `closed_early`: the limit was near and the shortest
-    completion was written instead of what the model wanted.
+    `complete` is False for a text under a grammar that is not whole. `closed_early`: the limit was near and the
+    shortest completion was written instead of what the model wanted.
     """
 
     token_ids: tuple[int, ...]
@@ -65,10 +65,10 @@ def generate(
 ) -> Generation:
     """Write up to `max_tokens` tokens after the prompt, which must not be empty.
 
-    `deadline_s` is a time of `time.monotonic()`. `on_text` is shown the text as it grows; should the limit force another
-    beginning (`closed_early`), it is shown nothing more. `force=False` samples and evaluates one by one what the grammar
-    forces, for comparison: the text is the same.
-    Raises ModelError or GrammarError when an engine fails; the engine can be used again after that.
+    `deadline_s` is a time of `time.monotonic()`. `on_text` is shown the text as it grows; should the limit force
+    another beginning (`closed_early`), it is shown nothing more. `force=False` samples and evaluates one by one what
+    the grammar forces, for comparison: the text is the same. Raises ModelError or GrammarError when an engine fails;
+    the engine can be used again after that.
     """
     if not prompt:
         raise ModelError("the prompt has no tokens: a model cannot begin from nothing")

@@ -34,8 +34,8 @@ Progress = Callable[[int, int], None]
 
 Evaluated = Literal["done", "context_full", "time", "cancelled"]
 
-# One batch is one pass of llama.cpp, and between passes we can stop. 64 tokens are 0.1 s on a small CPU, about as fast as
-# 512 in one pass, and the buffers that llama.cpp sets aside (64 x vocabulary x 4 bytes) stay small.
+# One batch is one pass of llama.cpp, and between passes we can stop. 64 tokens are 0.1 s on a small CPU, about as
+# fast as 512 in one pass, and the buffers that llama.cpp sets aside (64 x vocabulary x 4 bytes) stay small.
 BATCH_TOKENS = 64
 
 LOG_LINES_KEPT = 6
@@ -279,7 +279,8 @@ class Engine:
         memory = self._live.memory
         if not llama_cpp.llama_memory_seq_rm(memory, sequence, length, -1):
             return False
-        # Sliding-window layers have already dropped old tokens: those that the window before `length` needs must be there.
+        # Sliding-window layers have already dropped old tokens: those that the window before `length` needs must be
+        # there.
         needed = max(0, length - self.n_swa) if self.n_swa else 0
         if length and llama_cpp.llama_memory_seq_pos_min(memory, sequence) > needed:
             return False
@@ -325,7 +326,7 @@ class _Handles:
 
 
 class _Batch:
-    """One llama.cpp batch, made once and filled again: tokens of one sequence, in order, logits for the last at most."""
+    """One llama.cpp batch, made once and filled again: tokens of one sequence, logits for the last at most."""
 
     def __init__(self, capacity: int) -> None:
         tokens = (llama_cpp.llama_token * capacity)()
@@ -341,10 +342,10 @@ class _Batch:
         self._struct = llama_cpp.llama_batch(
             n_tokens=0, token=tokens, embd=None, pos=positions, n_seq_id=counts, seq_id=each, logits=wanted
         )
-        self._tokens = np.frombuffer(tokens, dtype=np.int32)
-        self._positions = np.frombuffer(positions, dtype=np.int32)
-        self._sequences = np.frombuffer(sequences, dtype=np.int32)
-        self._wanted = np.frombuffer(wanted, dtype=np.int8)
+        self._tokens = np.ctypeslib.as_array(tokens)
+        self._positions = np.ctypeslib.as_array(positions)
+        self._sequences = np.ctypeslib.as_array(sequences)
+        self._wanted = np.ctypeslib.as_array(wanted)
 
     def fill(self, part: Sequence[int], position: int, sequence: int, *, last: bool) -> Any:
         count = len(part)
@@ -412,4 +413,3 @@ def _shared(kept: Sequence[int], tokens: Sequence[int]) -> int:
         if kept[index] != tokens[index]:
             return index
     return count
-

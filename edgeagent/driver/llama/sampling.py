@@ -1,7 +1,7 @@
 """Which of the likely tokens is taken? Greedy, or drawn by a seed; the same seed at the same place draws the same.
 
-The draw depends on the seed and the token's place in the text alone, not on how many draws came before: forced tokens and
-cancelled generations do not shift it.
+The draw depends on the seed and the token's place in the text alone, not on how many draws came before: forced tokens
+and cancelled generations do not shift it.
 """
 
 from __future__ import annotations
