@@ -22,7 +22,7 @@ from edgeagent.driver.person import Decide, PersonDriver, nobody
 from edgeagent.driver.scripted import ScriptedModel
 from edgeagent.driver.tool import ToolDriver
 from edgeagent.errors import ConfigError, EdgeAgentError
-from edgeagent.policy.guard import AllowAll, Guard, guarded_step
+from edgeagent.policy.guard import AllowAll, Guard, RuleGuard, guarded_step
 from edgeagent.runtime.config import ModelSettings
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def agent_path(spec: str) -> Path:
 
 
 def guard_of(agent: Agent) -> Guard:
-    """The guard that enforces the agent's rules."""
-    return AllowAll()
+    """The guard that enforces the agent's rules. Raises ConfigError for a rule that cannot hold for this agent."""
+    return RuleGuard(agent.policies, agent) if agent.policies else AllowAll()
 
 
 def step_of(agent: Agent) -> Step:
