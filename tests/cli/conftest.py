@@ -24,8 +24,8 @@ def edgeagent(tmp_path):
         "NO_COLOR": "1",
     }
 
-    def run(*arguments, stdin="", timeout=120, **more):
-        command = [sys.executable, "-m", "edgeagent", *map(str, arguments)]
+    def run(*arguments, stdin="", timeout=120, before=(), **more):
+        command = [*before, sys.executable, "-m", "edgeagent", *map(str, arguments)]
         return subprocess.run(
             command,
             input=stdin,
