@@ -33,16 +33,30 @@ def _duration(text: str) -> datetime.timedelta:
         digits = ""
     micro = int(seconds % 1 * 1_000_000)
     whole = datetime.timedelta(
-        weeks=units["W"], days=units["D"], hours=units["H"], minutes=units["M"], seconds=int(seconds), microseconds=micro
+        weeks=units["W"],
+        days=units["D"],
+        hours=units["H"],
+        minutes=units["M"],
+        seconds=int(seconds),
+        microseconds=micro,
     )
     return sign * whole
 
 
 def _duration_text(value: datetime.timedelta) -> str:
-    sign, positive = ("-", -value) if value < datetime.timedelta(0) else ("", value)
-    fraction = f".{positive.microseconds:06d}".rstrip("0") if positive.microseconds else ""
-    days = f"{positive.days}D" if positive.days else ""
-    return f"{sign}P{days}T{positive.seconds}{fraction}S"
+    """Return days and seconds; hours and minutes only when the digits of those run out."""
+    sign, left = ("-", -value) if value < datetime.timedelta(0) else ("", value)
+    fraction = f".{left.microseconds:06d}".rstrip("0") if left.microseconds else ""
+    days = min(left.days, formats.COUNT_MAX)
+    seconds = (left.days - days) * 86_400 + left.seconds
+    parts = f"{days}D" if days else ""
+    parts += "T"
+    for unit, length in (("H", 3_600), ("M", 60)):
+        if seconds > formats.COUNT_MAX:
+            count = min(seconds // length, formats.COUNT_MAX)
+            seconds -= count * length
+            parts += f"{count}{unit}"
+    return f"{sign}P{parts}{seconds}{fraction}S"
 
 
 def _decimal_text(value: decimal.Decimal) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from decimal import Context, Decimal
 from functools import lru_cache
 from typing import Any, Never, assert_never
@@ -386,8 +386,9 @@ def _encode_choice(node: Choice, value: Any, path: str) -> Any:
 def _encode_many(node: Many, value: Any, path: str, table: Table) -> list[Any]:
     if not isinstance(value, node.python) or isinstance(value, str | bytes):
         _wrong(path, value, f"a {node.python.__name__}")
-    _counted(len(value), node.least, node.most, "items", path)  # type: ignore[arg-type]  # every `python` here is sized
-    written = [encode(node.item, item, f"{path}[{index}]", table) for index, item in enumerate(value)]  # type: ignore[arg-type]  # and iterable
+    items: Collection[Any] = value
+    _counted(len(items), node.least, node.most, "items", path)
+    written = [encode(node.item, item, f"{path}[{index}]", table) for index, item in enumerate(items)]
     if isinstance(value, set | frozenset):
         written.sort(key=repr)  # A set has no order of its own; a trace needs one.
     return written

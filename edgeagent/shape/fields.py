@@ -61,9 +61,7 @@ def _of_struct(cls: Any, declared: Any) -> Members:
     members = []
     for field in msgspec.structs.fields(declared):
         default = UNSET if field.default is msgspec.NODEFAULT else field.default
-        members.append(
-            Member(field.name, field.encode_name, field.name, field.type, field.required, default)  # type: ignore[arg-type]
-        )
+        members.append(Member(field.name, field.encode_name, field.name, field.type, field.required, default))
     config = cls.__struct_config__
     tag = None if config.tag is None else (config.tag_field, config.tag)
     return Members(tuple(members), cls, tag, _own_check(cls))

@@ -18,10 +18,12 @@ DATE = f"(?:{_YEAR}-{_DAY}|{_LEAP}-02-29)"
 CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
 OFFSET = "(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 
-# Days and smaller: a month has no length. Eight digits each, so that no sum leaves the range of `timedelta`.
-_SECONDS = r"[0-9]{1,8}(?:\.[0-9]{1,6})?S"
-_TIME_PART = f"T(?:[0-9]{{1,8}}H(?:[0-9]{{1,8}}M)?(?:{_SECONDS})?|[0-9]{{1,8}}M(?:{_SECONDS})?|{_SECONDS})"
-DURATION = f"-?P(?:[0-9]{{1,8}}W|[0-9]{{1,8}}D(?:{_TIME_PART})?|{_TIME_PART})"
+# Days and smaller: a month has no length. Seven digits each, so that no sum leaves the range of `timedelta`.
+COUNT_MAX = 9_999_999
+_COUNT = "[0-9]{1,7}"
+_SECONDS = rf"{_COUNT}(?:\.[0-9]{{1,6}})?S"
+_TIME_PART = f"T(?:{_COUNT}H(?:{_COUNT}M)?(?:{_SECONDS})?|{_COUNT}M(?:{_SECONDS})?|{_SECONDS})"
+DURATION = f"-?P(?:[0-9]{{1,6}}W|{_COUNT}D(?:{_TIME_PART})?|{_TIME_PART})"
 
 DECIMAL = r"-?(?:0|[1-9][0-9]{0,27})(?:\.[0-9]{1,28})?"
 BASE64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
@@ -75,7 +77,7 @@ NARROWED: dict[str, str] = {
     "date": "years 0001 to 9999",
     "date-time": "no leap seconds, at most microseconds, upper-case T and Z, years 0001 to 9999",
     "time": "no leap seconds, at most microseconds, upper-case Z",
-    "duration": "no years and months (they have no length), eight digits a number",
+    "duration": "no years and months (they have no length), seven digits a number",
     "email": "no quoted names, no address literals, a dot in the domain",
     "hostname": "at most nine labels",
     "uri": "ASCII only, and something after the scheme",

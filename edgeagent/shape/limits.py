@@ -191,5 +191,3 @@ def _notes_of(item: Any) -> dict[str, Any]:
     if type(item).__name__ == "Unit" and isinstance(unit := getattr(item, "unit", None), str):
         notes["x-unit"] = unit
     return notes
-
-

@@ -233,7 +233,9 @@ class _Lowering:
         return name
 
     def _options(self, keyword: str, parts: list[Any], path: str) -> Any:
-        if keyword == "oneOf" and not are_disjoint([alternatives(part, self.document) for part in parts], self.document):
+        if keyword == "oneOf" and not are_disjoint(
+            [alternatives(part, self.document) for part in parts], self.document
+        ):
             self.relax(path, "oneOf", "the options may overlap; what fits more than one is not kept out")
         return _any_of([self.place(part, path) for part in parts])
 
@@ -300,7 +302,11 @@ class _Lowering:
     def _constant(self, value: Any, path: str) -> Any:
         if isinstance(value, float) and value.is_integer():
             return self._constant(int(value), path)
-        if isinstance(value, int) and not isinstance(value, bool) and (abs(value) > INTEGER_MAX or float(value) != value):
+        if (
+            isinstance(value, int)
+            and not isinstance(value, bool)
+            and (abs(value) > INTEGER_MAX or float(value) != value)
+        ):
             raise self.refuse(path, f"the constant {value} has more digits than a double: write it as a string")
         if isinstance(value, str):
             try:
@@ -327,7 +333,12 @@ class _Lowering:
         step = None if "multipleOf" not in plain else Fraction(Decimal(repr(plain["multipleOf"]))).numerator
         if least > most or (step and -(-least // step) * step > most):
             return NEVER
-        return {"type": "integer", "minimum": least, "maximum": most, **({"multipleOf": step} if step not in (None, 1) else {})}
+        return {
+            "type": "integer",
+            "minimum": least,
+            "maximum": most,
+            **({"multipleOf": step} if step not in (None, 1) else {}),
+        }
 
     def _number(self, plain: Plain, path: str) -> Any:
         step = plain.get("multipleOf")
@@ -339,14 +350,14 @@ class _Lowering:
         for key in [key for key, bound in bounds.items() if abs(bound) > FLOAT_MAX]:
             del bounds[key]
             self.relax(path, key, f"bounds beyond {FLOAT_MAX:g} are left to the decoder")
-        bounds = _sharper(bounds)
-        if bounds is None:
+        sharper = _sharper(bounds)
+        if sharper is None:
             return NEVER
-        if bounds:
+        if sharper:
             self.restrict(path, "number", "written without an exponent")
         else:
             self.relax(path, "number", "an exponent may leave the range of a float")
-        return {"type": "number", **bounds}
+        return {"type": "number", **sharper}
 
     def _string(self, plain: Plain, path: str) -> Any:
         least, most = plain.get("minLength", 0), plain.get("maxLength")

@@ -244,7 +244,11 @@ def _merge_objects(one: Plain, other: Plain, merged: Plain) -> None:
         names = list(dict.fromkeys([*patterns[0], *patterns[1]]))
         merged["patternProperties"] = {n: both(patterns[0].get(n, True), patterns[1].get(n, True)) for n in names}
         if False in (one.get("additionalProperties"), other.get("additionalProperties")) and not all(patterns):
-            drop(merged, "additionalProperties", "patternProperties of one part and a closed other part are not told apart")
+            drop(
+                merged,
+                "additionalProperties",
+                "patternProperties of one part and a closed other part are not told apart",
+            )
 
 
 def _member(plain: Plain, key: str) -> Any:

@@ -220,7 +220,12 @@ def _schema(node: Node, used: Definitions) -> dict[str, Any]:
             key = {k: v for k, v in _schema(node.key, used).items() if k != "type"}
             value = _schema(node.value, used)
             limits = _lengths(node.least, node.most, "Properties")
-            return {"type": "object", "additionalProperties": value, **limits, **({"propertyNames": key} if key else {})}
+            return {
+                "type": "object",
+                "additionalProperties": value,
+                **limits,
+                **({"propertyNames": key} if key else {}),
+            }
         case Record():
             return _record_schema(node, used)
         case Either():

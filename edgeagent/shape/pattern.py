@@ -11,8 +11,8 @@ from __future__ import annotations
 # The parser of the standard library: private by name, stable since Python 3.11, and the only way not to write
 # a parser for regular expressions by hand.
 import re
-import re._constants as sre
-import re._parser as sre_parser
+import re._constants as sre  # type: ignore[import-not-found]  # not in the stubs
+import re._parser as sre_parser  # type: ignore[import-not-found]  # not in the stubs
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, assert_never
@@ -327,7 +327,9 @@ def within(tree: Tree, least: int, most: int | None) -> Tree | None:
     if repeat is None:
         return None
     rounds_low = max(repeat.least, least - fixed)
-    rounds_high = repeat.most if most is None else most - fixed if repeat.most is None else min(repeat.most, most - fixed)
+    rounds_high = (
+        repeat.most if most is None else most - fixed if repeat.most is None else min(repeat.most, most - fixed)
+    )
     if rounds_high is not None and rounds_high < rounds_low:
         return None
     return _replaced(tree, repeat, Repeat(repeat.item, rounds_low, rounds_high))

@@ -65,7 +65,9 @@ def shape_of_parameters(function: Callable[..., Any], *, where: str) -> Shape:
     except ParameterError as error:
         reader.refuse(f"argument {error.name}", str(error))
     except NameError as error:
-        reader.refuse("", f"{error}: an annotation must be visible where the tool is defined; move it to the module's top")
+        reader.refuse(
+            "", f"{error}: an annotation must be visible where the tool is defined; move it to the module's top"
+        )
     fields = tuple(reader.field(member, f"argument {member.name}") for member in members)
     return _finished(function, nodes.Record(where, fields, dict), reader)
 
@@ -134,7 +136,7 @@ class _Reader:
             return self._alias(annotation, path, limits)
         if origin in (typing.Union, types.UnionType):
             return self._union(arguments, path, limits)
-        if origin is tuple and not (annotation in (tuple, typing.Tuple) or arguments[-1:] == (...,)):
+        if origin is tuple and not (annotation in (tuple, tuple) or arguments[-1:] == (...,)):
             return self._fixed(arguments, path, limits)
         if origin in _ARRAYS:
             return self._array(origin, arguments, path, limits)
@@ -163,7 +165,9 @@ class _Reader:
         if isinstance(annotation, str | typing.ForwardRef):
             if _word(annotation) in self.table:  # An alias that contains itself.
                 return self._named(_word(annotation), "", nodes.Anything)
-            self.refuse(path, f"the name {_word(annotation)} is not resolved: use the type itself, or a class for recursion")
+            self.refuse(
+                path, f"the name {_word(annotation)} is not resolved: use the type itself, or a class for recursion"
+            )
         return self._unknown(annotation, path)
 
     def _unknown(self, annotation: Any, path: str) -> Never:
@@ -282,7 +286,9 @@ class _Reader:
         self._only(_LENGTHS, origin, path, limits)
         item = self.read(arguments[0], f"{path}[]") if arguments else nodes.Anything()
         if unique and not _hashable(item):
-            self.refuse(path, f"the items of a {origin.__name__} must be hashable: use tuples, frozensets or frozen classes")
+            self.refuse(
+                path, f"the items of a {origin.__name__} must be hashable: use tuples, frozensets or frozen classes"
+            )
         return nodes.Many(item, build, python, limits.least, limits.most, unique)
 
     def _dictionary(self, arguments: tuple[Any, ...], path: str, limits: Limits) -> nodes.Dictionary:
@@ -290,7 +296,9 @@ class _Reader:
         key_type, value_type = arguments or (str, Any)
         key = self.read(str if key_type is Any else key_type, f"{path} (key)".strip())
         if not self._is_string(key):
-            self.refuse(path, f"the keys of a JSON object are strings, not {_word(key_type)}: use str, or a list of pairs")
+            self.refuse(
+                path, f"the keys of a JSON object are strings, not {_word(key_type)}: use str, or a list of pairs"
+            )
         return nodes.Dictionary(key, self.read(value_type, f"{path}.*"), limits.least, limits.most)
 
     def _is_string(self, node: nodes.Node) -> bool:
@@ -413,5 +421,3 @@ def _word(annotation: Any) -> str:
     if isinstance(annotation, type) and not typing.get_args(annotation):
         return annotation.__name__
     return str(annotation).replace("typing.", "")
-
-
