@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -20,8 +21,10 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
     `steps` counts model calls, `tool_calls` admitted calls, `prompt_tokens` all prompt tokens of all model
     calls, `completion_tokens` all written tokens, `seconds` wall time, `refusals` refused or unreadable
-    calls in a row, `repeats` how often the very same call (tool and arguments) may run in one turn. When a
-    limit is reached the turn ends in a closing answer that names it.
+    answers in a row, `repeats` how often the very same call (tool and arguments) may bring the same result in one
+    turn, whatever runs in between. When a limit is reached the turn ends in a closing answer that names it.
+    `calls_of` limits single tools by name; an exhausted tool is not offered any more, the turn goes on.
+    Time in which a person is asked, or nothing runs at all, does not count.
     """
 
     steps: int | None = 8
@@ -31,6 +34,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float | None = 120.0
     refusals: int | None = 3
     repeats: int | None = 1
+    calls_of: dict[str, int] = {}
 
     def __post_init__(self) -> None:
         """Refuse limits that could not be kept: at least one step and one refusal, nothing negative."""
@@ -38,6 +42,9 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ConfigError(f"Budget({name}={value}): {name} must be at least {least}, or None for no limit")
+        for tool, calls in self.calls_of.items():
+            if calls < 0:
+                raise ConfigError(f"Budget(calls_of={{{tool!r}: {calls}}}): a tool cannot have fewer than 0 calls")
 
 
 _LEAST = {
@@ -52,7 +59,10 @@ _LEAST = {
 
 
 class Spent(msgspec.Struct, frozen=True, array_like=True):
-    """What has been used so far; `started_ms` is when it began."""
+    """What has been used so far. `started_ms` is when it began, put off by the time that does not count.
+
+    `calls_of` counts the tools that have a limit of their own.
+    """
 
     started_ms: int = 0
     steps: int = 0
@@ -60,6 +70,7 @@ class Spent(msgspec.Struct, frozen=True, array_like=True):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     refusals: int = 0
+    calls_of: tuple[tuple[str, int], ...] = ()
 
 
 NO_BUDGET = Budget(steps=None, tool_calls=None, completion_tokens=None, seconds=None, refusals=None, repeats=None)
@@ -75,14 +86,37 @@ def after_model_call(spent: Spent, usage: Usage) -> Spent:
     )
 
 
-def after_admission(spent: Spent, calls: int) -> Spent:
-    """Add a batch of calls that may run, which also ends a row of refusals."""
-    return msgspec.structs.replace(spent, tool_calls=spent.tool_calls + calls, refusals=0)
+def after_admission(budget: Budget, spent: Spent, tools: Sequence[str], times: int = 1) -> Spent:
+    """Add a batch of calls that may run; with `times` -1 give calls back that were refused before they ran."""
+    counted = spent.calls_of
+    if budget.calls_of:
+        count = dict(counted)
+        for tool in tools:
+            if tool in budget.calls_of:
+                count[tool] = count.get(tool, 0) + times
+        counted = tuple(sorted(count.items()))
+    return msgspec.structs.replace(spent, tool_calls=spent.tool_calls + times * len(tools), calls_of=counted)
 
 
-def after_refusal(spent: Spent) -> Spent:
-    """Add one refused or unreadable call."""
-    return msgspec.structs.replace(spent, refusals=spent.refusals + 1)
+def after_answer(spent: Spent, *, refused: bool) -> Spent:
+    """Count an answer of the model of which nothing ran, or end the row of such answers."""
+    return msgspec.structs.replace(spent, refusals=spent.refusals + 1 if refused else 0)
+
+
+def after_wait(spent: Spent, wait_ms: int) -> Spent:
+    """Leave out time that does not count."""
+    return msgspec.structs.replace(spent, started_ms=spent.started_ms + wait_ms)
+
+
+def calls_left(budget: Budget, spent: Spent, tool: str) -> int | None:
+    """How often this tool may still be called; None without a limit of its own."""
+    limit = budget.calls_of.get(tool)
+    return None if limit is None else max(0, limit - dict(spent.calls_of).get(tool, 0))
+
+
+def prompt_left(budget: Budget, spent: Spent) -> int | None:
+    """Prompt tokens that may still be evaluated, at least 0; None without a limit."""
+    return None if budget.prompt_tokens is None else max(0, budget.prompt_tokens - spent.prompt_tokens)
 
 
 def left_ms(budget: Budget, spent: Spent, now_ms: int) -> int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from edgeagent.core.values import Choice, Message
+from edgeagent.core.values import Choice, Message, call_digest
 
 
 class AskModel(msgspec.Struct, frozen=True, array_like=True, tag=1):
@@ -19,6 +19,8 @@ class AskModel(msgspec.Struct, frozen=True, array_like=True, tag=1):
     `timeout_ms` 0 means no limit.
     `narrowed` are further limits on arguments, which the rules set now: tool, argument, and a JSON Schema (canonical
     text) that a given argument must fit besides its own. Several for one argument must all be kept.
+    `prompt_tokens_max` is what the budget still allows; a longer prompt must be answered with ModelFailed
+    (`context_full`) before it is evaluated. 0 means no limit.
     """
 
     effect_id: int
@@ -30,6 +32,7 @@ class AskModel(msgspec.Struct, frozen=True, array_like=True, tag=1):
     seed: int
     closing: str = ""
     narrowed: tuple[tuple[str, str, str], ...] = ()
+    prompt_tokens_max: int = 0
 
 
 class CallTool(msgspec.Struct, frozen=True, array_like=True, tag=2):
@@ -46,13 +49,18 @@ class CallTool(msgspec.Struct, frozen=True, array_like=True, tag=2):
 
 
 class AskUser(msgspec.Struct, frozen=True, array_like=True, tag=3):
-    """May this call run, with exactly these arguments?"""
+    """May this call run, with exactly these arguments? After `timeout_ms` the answer is no."""
 
     effect_id: int
     tool: str
     arguments: str
     because: str
     timeout_ms: int
+
+    @property
+    def digest(self) -> str:
+        """What ties the answer to this tool and these arguments."""
+        return call_digest(self.tool, self.arguments)
 
 
 class Say(msgspec.Struct, frozen=True, array_like=True, tag=4):

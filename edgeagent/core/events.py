@@ -79,12 +79,17 @@ class ToolFailed(msgspec.Struct, frozen=True, array_like=True, tag=6):
 
 
 class UserDecided(msgspec.Struct, frozen=True, array_like=True, tag=7):
-    """The answer to an AskUser. Silence is a no."""
+    """The answer to an AskUser. Silence is a no.
+
+    `digest` is that of the question as it was shown (`AskUser.digest`). A yes with another digest is a no; whoever
+    answers from outside this process must give it.
+    """
 
     at_ms: int
     effect_id: int
     approved: bool
     text: str = ""
+    digest: str = ""
 
 
 # Tag 8 is kept for TimerFired, which comes with the first rule that needs a deadline.

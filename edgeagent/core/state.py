@@ -8,7 +8,8 @@ import msgspec
 
 from edgeagent.core.budget import Spent
 from edgeagent.core.effects import Effect
-from edgeagent.core.values import CallMade, Choice, Exchange, Message, Outcome
+from edgeagent.core.events import UserDecided
+from edgeagent.core.values import CallMade, Choice, Exchange, Message, Outcome, call_digest
 
 STATE_VERSION = 1
 
@@ -37,7 +38,9 @@ class PendingCall(msgspec.Struct, frozen=True, array_like=True):
     """One call of a batch.
 
     `question_id` is not 0 while (and after) a person is asked, `confirmed` says that a yes has been used up;
-    `answer` is None until known, `ran` says that it is the tool's own and not a refusal.
+    `answer` is None until known, `ran` says that it is the tool's own and not a refusal. `because` is why the person
+    is asked, `asked_ms` when the waiting began and `expires_ms` when the question lapses. `lost` counts crashes
+    while the call or its question was out.
     """
 
     effect_id: int
@@ -47,6 +50,10 @@ class PendingCall(msgspec.Struct, frozen=True, array_like=True):
     answer: str | None = None
     ran: bool = False
     confirmed: bool = False
+    because: str = ""
+    asked_ms: int = 0
+    expires_ms: int = 0
+    lost: int = 0
 
 
 class AwaitingCalls(msgspec.Struct, frozen=True, array_like=True, tag=4):
@@ -100,6 +107,12 @@ Transition = tuple[State, tuple[Effect, ...]]
 def is_held(call: PendingCall) -> bool:
     """Whether a person is being asked about this call."""
     return call.question_id != 0 and not call.confirmed and call.answer is None
+
+
+def is_yes(call: PendingCall, decision: UserDecided, now_ms: int) -> bool:
+    """Whether this answer lets exactly this call run: a yes, in time, to what was shown."""
+    is_same = decision.digest in ("", call_digest(call.tool, call.arguments))
+    return decision.approved and is_same and now_ms <= call.expires_ms
 
 
 def outstanding(state: State) -> tuple[int, ...]:

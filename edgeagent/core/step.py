@@ -8,6 +8,7 @@ that was reached, or in a failure that is said. Every way out goes through `_end
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import assert_never
 
@@ -19,15 +20,19 @@ from edgeagent.core.budget import (
     NO_BUDGET,
     Budget,
     Limit,
+    Spent,
     after_admission,
+    after_answer,
     after_model_call,
-    after_refusal,
+    after_wait,
+    calls_left,
     completion_left,
     left_ms,
     limit_before_ask,
     limit_before_calls,
     may_close,
     ordinary_tokens,
+    prompt_left,
 )
 from edgeagent.core.context import DENSITY_MAX, density_from, estimate, exchange_of, fit, tokens_of
 from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish, Say
@@ -55,6 +60,7 @@ from edgeagent.core.state import (
     Transition,
     Unstarted,
     is_held,
+    is_yes,
     outstanding,
 )
 from edgeagent.core.values import (
@@ -63,6 +69,7 @@ from edgeagent.core.values import (
     Message,
     Outcome,
     ToolCall,
+    Usage,
     canonical_json,
 )
 from edgeagent.errors import IllegalTransition, ShapeError
@@ -81,6 +88,9 @@ REFITS_MAX = 3
 
 QUESTION_TIMEOUT_MS = 300_000
 """How long a question to the user stays open; after that the answer is no."""
+
+LOST_MAX = 3
+"""How many crashes one call or its question survives before it is given up: the crash may be its doing."""
 
 QUEUE_MAX = 8
 """Words of the user that wait while a turn is running."""
@@ -106,7 +116,7 @@ def step(agent: Agent, state: State, event: Event) -> Transition:
         case ModelFailed():
             return _on_model_failed(agent, state, event)
         case ToolReturned():
-            return _answer_call(agent, state, event.effect_id, event.value, ran=True)
+            return _on_tool_returned(agent, state, event)
         case ToolFailed():
             return _on_tool_failed(agent, state, event)
         case UserDecided():
@@ -125,7 +135,7 @@ def step(agent: Agent, state: State, event: Event) -> Transition:
 
 def refuse(agent: Agent, state: State, effect: CallTool, because: str) -> Transition:
     """Answer a wanted call with a refusal, as the guard has judged, inside the same transition."""
-    state = _spend(replace(state, trouble=Outcome("refused", because)), refusals=1, returned_calls=1)
+    state = _admit(agent, replace(state, trouble=Outcome("refused", because)), (effect.tool,), times=-1)
     return _answer_call(agent, state, effect.effect_id, _refusal_text(because), ran=False)
 
 
@@ -134,8 +144,16 @@ def hold(state: State, effect: CallTool, because: str) -> Transition:
     state, question_id = _next_id(state)
     call = _call_where(state, lambda c: c.effect_id == effect.effect_id)
     assert call is not None, "only a wanted call can be held"
-    state = _change_call(state, call.effect_id, replace(call, question_id=question_id))
-    return state, (AskUser(question_id, effect.tool, effect.arguments, because, _question_ms(effect)),)
+    timeout_ms = _question_ms(effect)
+    held = replace(
+        call,
+        question_id=question_id,
+        because=because,
+        asked_ms=min((c.asked_ms for c in _held(state)), default=state.now_ms),
+        expires_ms=state.now_ms + timeout_ms,
+    )
+    state = _change_call(state, call.effect_id, held)
+    return state, (AskUser(question_id, effect.tool, effect.arguments, because, timeout_ms),)
 
 
 def halt(agent: Agent, state: State, because: str) -> Transition:
@@ -177,11 +195,7 @@ def _on_model_answered(agent: Agent, state: State, event: ModelAnswered) -> Tran
     phase = state.phase
     if not isinstance(phase, AwaitingModel) or phase.effect_id != event.effect_id:
         return state, ()  # The answer to a question we no longer ask.
-    state = replace(
-        state,
-        turn_spent=after_model_call(state.turn_spent, event.usage),
-        session_spent=after_model_call(state.session_spent, event.usage),
-    )
+    state = _spend_model_call(state, event.usage)
     written = Message("assistant", event.text, event.token_ids)
     if event.stop == "cancelled":
         return _end_turn(agent, state, "", Outcome("cancelled", "interrupted"), written)
@@ -212,11 +226,19 @@ def _on_model_failed(agent: Agent, state: State, event: ModelFailed) -> Transiti
         return _ask_model(agent, state, phase.choice, phase.closing, refits=phase.refits + 1)
     if event.reason == "time":
         return _end_turn(agent, state, _closing_text("", "seconds"), _closed("seconds"))
+    if event.reason == "context_full" and _window(agent, state) < state.context_tokens:
+        return _end_turn(agent, state, _closing_text("", "prompt tokens"), _closed("prompt tokens"))
     return _end_turn(agent, state, f"The model failed: {event.message}", Outcome("failed", event.message))
 
 
+def _on_tool_returned(agent: Agent, state: State, event: ToolReturned) -> Transition:
+    if _running(state, event.effect_id) is None:
+        return state, ()  # Late, twice, or of a call that still waits for its yes.
+    return _answer_call(agent, state, event.effect_id, event.value, ran=True)
+
+
 def _on_tool_failed(agent: Agent, state: State, event: ToolFailed) -> Transition:
-    failed = _call_where(state, lambda c: c.effect_id == event.effect_id and c.answer is None)
+    failed = _running(state, event.effect_id)
     if failed is None:
         return state, ()
     text = f"{event.reason.replace('_', ' ')}: {event.message}"
@@ -229,28 +251,55 @@ def _on_user_decided(agent: Agent, state: State, event: UserDecided) -> Transiti
     held = _call_where(state, lambda c: c.question_id == event.effect_id and is_held(c))
     if held is None:
         return state, ()
-    if event.approved:
-        state = _change_call(state, held.effect_id, replace(held, confirmed=True))
-        return state, (_call_effect(agent, state, held, confirmation=event.effect_id),)
-    because = f"the user said no{': ' + event.text if event.text else ''}"
-    state = _spend(replace(state, trouble=Outcome("refused", because)), refusals=1)
+    if not is_yes(held, event, state.now_ms):
+        return _deny(agent, state, held, _why_not(held, event, state.now_ms))
+    # 1. yes  2. the call leaves  3. the same yes arrives again: `confirmed` says that it has been used up.
+    state = _change_call(_waited(state, held), held.effect_id, replace(held, confirmed=True))
+    return state, (_call_effect(agent, state, held, confirmation=event.effect_id),)
+
+
+def _deny(agent: Agent, state: State, held: PendingCall, because: str) -> Transition:
+    state = _admit(agent, _waited(state, held), (held.tool,), times=-1)
+    state = replace(state, trouble=Outcome("refused", because))
     return _answer_call(agent, state, held.effect_id, _refusal_text(because), ran=False)
 
 
+def _why_not(held: PendingCall, event: UserDecided, now_ms: int) -> str:
+    if not event.approved:
+        return f"the user said no{': ' + event.text if event.text else ''}"
+    if now_ms > held.expires_ms:
+        return "the user's yes came too late"
+    return "the user's yes was to another call"
+
+
 def _on_effect_lost(agent: Agent, state: State, effect_id: int) -> Transition:
-    if isinstance(state.phase, AwaitingModel) and state.phase.effect_id == effect_id:
-        return _ask(agent, state, state.phase.choice, state.phase.closing)
+    phase = state.phase
+    if isinstance(phase, AwaitingModel) and phase.effect_id == effect_id:
+        # The model did work, so it counts: or a device that crashes in every answer would ask for ever.
+        return _ask(agent, _spend_model_call(state, Usage()), phase.choice, phase.closing)
     asked = _call_where(state, lambda c: c.question_id == effect_id and is_held(c))
     if asked is not None:
-        return hold(state, _call_effect(agent, state, asked), "the question was interrupted")
-    lost = _call_where(state, lambda c: c.effect_id == effect_id and c.answer is None)
+        return _ask_again(agent, state, asked)
+    lost = _running(state, effect_id)
     if lost is None:
         return state, ()
-    if agent.by_name[lost.tool].idempotent:
-        return state, (_call_effect(agent, state, lost, confirmation=lost.question_id),)
+    if agent.by_name[lost.tool].idempotent and lost.lost < LOST_MAX:
+        again = _limit_for_calls(agent, state, 1) or _exhausted(agent, state, lost.tool, ())
+        if again is None:
+            state = _admit(agent, state, (lost.tool,))
+            state = _change_call(state, effect_id, replace(lost, lost=lost.lost + 1))
+            return state, (_call_effect(agent, state, lost, confirmation=lost.question_id),)
     unknown = f"unknown: {lost.tool} was interrupted; it may or may not have happened, check before you repeat it"
     trouble = Outcome("failed", unknown)
     return _answer_call(agent, state, effect_id, canonical_json({"error": unknown}), ran=True, trouble=trouble)
+
+
+def _ask_again(agent: Agent, state: State, asked: PendingCall) -> Transition:
+    """Put a question anew that a crash took away; a yes to the old one no longer counts."""
+    if asked.lost >= LOST_MAX:
+        return _deny(agent, state, asked, "the question was interrupted too often")
+    state = _change_call(state, asked.effect_id, replace(asked, lost=asked.lost + 1))
+    return hold(state, _call_effect(agent, state, asked), asked.because)
 
 
 def _on_cancelled(agent: Agent, state: State, reason: str) -> Transition:
@@ -263,12 +312,9 @@ def _on_cancelled(agent: Agent, state: State, reason: str) -> Transition:
 
 def _on_session_resumed(state: State, stopped_ms: int) -> State:
     gap_ms = state.now_ms - stopped_ms
-    turn, session = state.turn_spent, state.session_spent
-    return replace(
-        state,
-        turn_spent=replace(turn, started_ms=turn.started_ms + gap_ms),
-        session_spent=replace(session, started_ms=session.started_ms + gap_ms),
-    )
+    for held in _held(state):
+        state = _change_call(state, held.effect_id, replace(held, asked_ms=held.asked_ms + gap_ms))
+    return _without(state, gap_ms)
 
 
 # -- turns ---------------------------------------------------------------------------------------------------------
@@ -332,8 +378,8 @@ def _close(agent: Agent, state: State, limit: str) -> Transition:
 
 def _ask_model(agent: Agent, state: State, choice: Choice, closing: str, refits: int = 0) -> Transition:
     own = tokens_of(state.current, state.density) + estimate(agent.prompt_bytes, state.density)
-    answer_room = min(ANSWER_TOKENS_MAX, state.context_tokens // 4)
-    past = fit(state.past, max(0, state.context_tokens - own - answer_room), state.density)
+    window = _window(agent, state)
+    past = fit(state.past, max(0, window - own - min(ANSWER_TOKENS_MAX, window // 4)), state.density)
     if past is not state.past:
         state = replace(state, dropped=state.dropped + len(state.past) - len(past), past=past)
     state, effect_id = _next_id(state)
@@ -344,12 +390,13 @@ def _ask_model(agent: Agent, state: State, choice: Choice, closing: str, refits:
     ask = AskModel(
         effect_id=effect_id,
         messages=(*(m for exchange in past for m in exchange.messages), *state.current),
-        tools=() if choice == "answer" else agent.tool_names,
+        tools=() if choice == "answer" else _offered(agent, state),
         choice=choice,
         max_tokens=_tokens_to_write(agent, state, closing),
         timeout_ms=timeout,
         seed=_seed_for(state.seed, effect_id),
         closing=closing,
+        prompt_tokens_max=window if window < state.context_tokens else 0,
     )
     return replace(state, phase=AwaitingModel(effect_id, choice, closing, refits)), (ask,)
 
@@ -358,7 +405,7 @@ def _ask_model(agent: Agent, state: State, choice: Choice, closing: str, refits:
 
 
 def _on_unreadable(agent: Agent, state: State, because: str) -> Transition:
-    state = _spend(state, refusals=1)
+    state = _count_answer(state, refused=True)
     state = _heard(state, Message("tool", _refusal_text(because)))
     return _ask(agent, state, "either")
 
@@ -375,7 +422,7 @@ def _on_calls(agent: Agent, state: State, calls: tuple[ToolCall, ...]) -> Transi
     limit = _limit_for_calls(agent, state, len(runnable))
     if limit is not None:
         return _close(agent, state, limit)
-    state = _spend(state, calls=len(runnable)) if runnable else _spend(state, refusals=1)
+    state = _admit(agent, state, tuple(c.tool for c in runnable))
     state = replace(state, phase=AwaitingCalls(tuple(pending)))
     effects: list[Effect] = []
     for wanted in runnable:
@@ -399,20 +446,42 @@ def _checked(agent: Agent, state: State, call: ToolCall, effect_id: int, batch: 
     except ShapeError as error:
         return PendingCall(effect_id, call.tool, "{}", answer=_refusal_text(str(error)))
     arguments = canonical_json(call.arguments)
-    if _is_repeated(agent, state, call.tool, arguments, batch):
-        earlier = next((m.answer for m in state.made if (m.tool, m.arguments) == (call.tool, arguments)), "running")
-        answer = _refusal_text(f"already called in this turn with the same arguments; the result was {earlier}")
+    repeated = _repeated(agent, state, call.tool, arguments, batch)
+    if repeated is not None:
+        answer = _refusal_text(f"already called in this turn with the same arguments; the result was {repeated}")
+        return PendingCall(effect_id, call.tool, arguments, answer=answer)
+    exhausted = _exhausted(agent, state, call.tool, batch)
+    if exhausted is not None:
+        answer = _refusal_text(f"the limit of {exhausted} is reached")
         return PendingCall(effect_id, call.tool, arguments, answer=answer)
     return PendingCall(effect_id, call.tool, arguments)
 
 
-def _is_repeated(agent: Agent, state: State, tool: str, arguments: str, batch: tuple[PendingCall, ...]) -> bool:
+def _exhausted(agent: Agent, state: State, tool: str, batch: tuple[PendingCall, ...]) -> str | None:
+    """Name the tool's own limit if one more call of it would pass it."""
+    same = sum(c.tool == tool and c.answer is None for c in batch)
+    for budget, spent in _budgets(agent, state):
+        left = calls_left(budget, spent, tool)
+        if left is not None and left <= same:
+            return f"{budget.calls_of[tool]} calls of {tool}"
+    return None
+
+
+def _offered(agent: Agent, state: State) -> tuple[str, ...]:
+    if not agent.budget.calls_of and not _session_budget(agent).calls_of:
+        return agent.tool_names
+    return tuple(name for name in agent.tool_names if _exhausted(agent, state, name, ()) is None)
+
+
+def _repeated(agent: Agent, state: State, tool: str, arguments: str, batch: tuple[PendingCall, ...]) -> str | None:
+    """Return the result that this very call has brought (or will bring) as often as the budget allows."""
     limit = agent.budget.repeats
     if limit is None:
-        return False
-    same = sum((m.tool, m.arguments) == (tool, arguments) for m in state.made)
-    same += sum((c.tool, c.arguments) == (tool, arguments) and c.answer is None for c in batch)
-    return same >= limit
+        return None
+    results = Counter(m.answer for m in state.made if m.tool == tool and m.arguments == arguments)
+    result, times = results.most_common(1)[0] if results else ("not known yet", 0)
+    times += sum(c.tool == tool and c.arguments == arguments and c.answer is None for c in batch)
+    return result if times >= limit else None
 
 
 def _answer_call(
@@ -434,6 +503,7 @@ def _calls_done(agent: Agent, state: State, calls: tuple[PendingCall, ...]) -> T
     results = tuple(Message("tool", _shown(c.answer or ""), tool=c.tool) for c in calls)
     made = tuple(CallMade(c.tool, c.arguments, _shown(c.answer or "")) for c in calls if c.ran)
     repeated = not made and any((c.tool, c.arguments) in {(m.tool, m.arguments) for m in state.made} for c in calls)
+    state = _count_answer(state, refused=not made)
     state = replace(state, current=(*state.current, *results), made=(*state.made, *made))
     # A model that asks for what it already has is in a loop; words are the only way on.
     return _ask(agent, state, "answer" if repeated else "either")
@@ -456,17 +526,43 @@ def _heard(state: State, message: Message) -> State:
     return replace(state, current=(*state.current, message))
 
 
-def _spend(state: State, *, calls: int = 0, refusals: int = 0, returned_calls: int = 0) -> State:
-    """Count an admitted batch, a refusal, or a call given back because it was refused after admission."""
-    turn, session = state.turn_spent, state.session_spent
-    if calls:
-        turn, session = after_admission(turn, calls), after_admission(session, calls)
-    if returned_calls:
-        turn = replace(turn, tool_calls=turn.tool_calls - returned_calls)
-        session = replace(session, tool_calls=session.tool_calls - returned_calls)
-    if refusals:
-        turn, session = after_refusal(turn), after_refusal(session)
+def _admit(agent: Agent, state: State, tools: tuple[str, ...], times: int = 1) -> State:
+    """Count a batch of calls that may run, or (`times` -1) give back what was refused after all."""
+    return replace(
+        state,
+        turn_spent=after_admission(agent.budget, state.turn_spent, tools, times),
+        session_spent=after_admission(_session_budget(agent), state.session_spent, tools, times),
+    )
+
+
+def _count_answer(state: State, *, refused: bool) -> State:
+    turn, session = after_answer(state.turn_spent, refused=refused), after_answer(state.session_spent, refused=refused)
     return replace(state, turn_spent=turn, session_spent=session)
+
+
+def _spend_model_call(state: State, usage: Usage) -> State:
+    turn, session = after_model_call(state.turn_spent, usage), after_model_call(state.session_spent, usage)
+    return replace(state, turn_spent=turn, session_spent=session)
+
+
+def _without(state: State, wait_ms: int) -> State:
+    """Do not count this much time."""
+    turn, session = after_wait(state.turn_spent, wait_ms), after_wait(state.session_spent, wait_ms)
+    return replace(state, turn_spent=turn, session_spent=session)
+
+
+def _waited(state: State, held: PendingCall) -> State:
+    """A question is answered: once no other is open, the time since the first one does not count."""
+    return state if len(_held(state)) > 1 else _without(state, state.now_ms - held.asked_ms)
+
+
+def _held(state: State) -> tuple[PendingCall, ...]:
+    return tuple(c for c in state.phase.calls if is_held(c)) if isinstance(state.phase, AwaitingCalls) else ()
+
+
+def _running(state: State, effect_id: int) -> PendingCall | None:
+    """Return the call that is out under this id: admitted, not waiting for a person, not answered."""
+    return _call_where(state, lambda c: c.effect_id == effect_id and c.answer is None and not is_held(c))
 
 
 def _call_where(state: State, wanted: Callable[[PendingCall], bool]) -> PendingCall | None:
@@ -491,6 +587,16 @@ def _cancel_outstanding(state: State) -> tuple[State, tuple[Effect, ...]]:
 
 def _session_budget(agent: Agent) -> Budget:
     return agent.session_budget or NO_BUDGET
+
+
+def _budgets(agent: Agent, state: State) -> tuple[tuple[Budget, Spent], tuple[Budget, Spent]]:
+    return (agent.budget, state.turn_spent), (_session_budget(agent), state.session_spent)
+
+
+def _window(agent: Agent, state: State) -> int:
+    """Tokens that a prompt may have: the model's window, or less if the budget has less left."""
+    lefts = [prompt_left(budget, spent) for budget, spent in _budgets(agent, state)]
+    return min([state.context_tokens, *(left for left in lefts if left is not None)])
 
 
 def _session_limit(agent: Agent, state: State) -> Limit | None:

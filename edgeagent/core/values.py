@@ -5,6 +5,7 @@ Field order and tags are append-only: old traces must stay readable.
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Literal
 
 import msgspec
@@ -82,6 +83,11 @@ class CallMade(msgspec.Struct, frozen=True, array_like=True):
     tool: str
     arguments: str
     answer: str
+
+
+def call_digest(tool: str, arguments: str) -> str:
+    """Return what ties a person's answer to exactly this call: 16 hex digits over tool and canonical arguments."""
+    return hashlib.sha256(f"{tool}\n{arguments}".encode()).hexdigest()[:16]
 
 
 def canonical_json(value: Any) -> str:

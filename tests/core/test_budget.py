@@ -8,7 +8,8 @@ from edgeagent.core.budget import (
     Budget,
     Spent,
     after_admission,
-    after_refusal,
+    after_answer,
+    calls_left,
     left_ms,
     limit_before_ask,
     limit_before_calls,
@@ -49,7 +50,20 @@ def test_a_batch_counts_as_a_whole():
 
 
 def test_a_call_that_runs_ends_a_row_of_refusals():
-    assert after_admission(after_refusal(Spent()), 1).refusals == 0
+    assert after_answer(after_answer(Spent(), refused=True), refused=False).refusals == 0
+
+
+def test_calls_are_counted_in_all_and_for_tools_with_a_limit_of_their_own():
+    budget = Budget(calls_of={"look": 3})
+    spent = after_admission(budget, Spent(), ("look", "push", "look"))
+    assert (spent.tool_calls, spent.calls_of) == (3, (("look", 2),))
+    assert (calls_left(budget, spent, "look"), calls_left(budget, spent, "push")) == (1, None)
+
+
+def test_a_call_that_was_refused_after_all_is_given_back():
+    budget = Budget(calls_of={"look": 3})
+    spent = after_admission(budget, after_admission(budget, Spent(), ("look", "push")), ("look",), times=-1)
+    assert (spent.tool_calls, spent.calls_of) == (1, (("look", 0),))
 
 
 def test_time_left_is_never_negative():

@@ -79,7 +79,7 @@ def within_limits(budget, spent):
         spent.steps <= budget.steps
         and spent.tool_calls <= budget.tool_calls
         and spent.completion_tokens <= budget.completion_tokens
-        and spent.refusals <= budget.refusals + 1
+        and spent.refusals <= budget.refusals
     )
 
 
@@ -111,7 +111,7 @@ def exhaust(agent, events_max, lost_max, refits=True):
 
 
 def test_every_run_in_the_small_world_ends_within_its_limits():
-    assert exhaust(AGENT, events_max=16, lost_max=1, refits=False) > 9_000
+    assert exhaust(AGENT, events_max=16, lost_max=1, refits=False) > 6_000
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3])
