@@ -1,7 +1,9 @@
-"""Does a JSON Schema let a JSON value through? The definition, keyword by keyword, for constants and for foreign schemas.
+"""Does a JSON Schema let a JSON value through? The definition, keyword by keyword, for constants and for foreign
+schemas.
 
-Schemas that come from types have a decoder; this is for the values inside a schema (`enum`, `const`) and for schemas that
-came from elsewhere. It follows 2020-12 with formats checked, and reads nothing but the document it is given.
+Schemas that come from types have a decoder; this is for the values inside a schema (`enum`, `const`) and for
+schemas that came from elsewhere. It follows 2020-12 with formats checked, and reads nothing but the document it
+is given.
 """
 
 from __future__ import annotations
@@ -13,19 +15,20 @@ from edgeagent.shape import formats, pattern
 from edgeagent.shape.decode import fits, is_multiple, matches, same_json
 from edgeagent.shape.pointer import Document
 
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "null": lambda value: value is None,
     "boolean": lambda value: isinstance(value, bool),
     "integer": lambda value: _is_number(value) and value == int(value),
-    "number": lambda value: _is_number(value),
+    "number": _is_number,
     "string": lambda value: isinstance(value, str),
     "array": lambda value: isinstance(value, list),
     "object": lambda value: isinstance(value, dict),
 }
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def admits(schema: Any, value: Any, document: Document) -> bool:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Mapping
 from decimal import Context, Decimal
 from functools import lru_cache
-from typing import Any, Never, assert_never
+from typing import Any, Never, assert_never, cast
 
 from edgeagent.errors import ShapeError
 from edgeagent.shape import formats, pattern
@@ -179,7 +179,7 @@ def _choice(node: Choice, value: Any, path: str) -> Any:
         if same_json(allowed, value):
             return python
     words = ", ".join(_shown(allowed) for allowed, _ in node.options)
-    _refuse(path, f"{_shown(value)} is not one of {words}")
+    return _refuse(path, f"{_shown(value)} is not one of {words}")
 
 
 def same_json(left: Any, right: Any) -> bool:
@@ -303,7 +303,7 @@ def _either(node: Either, value: Any, path: str, table: Table) -> Any:
             if _is_meant(option, value):
                 raise
             reasons.append(str(error))
-    _refuse(path, "nothing fits: " + "; ".join(dict.fromkeys(reasons)))
+    return _refuse(path, "nothing fits: " + "; ".join(dict.fromkeys(reasons)))
 
 
 def _resolved(node: Node, table: Table) -> Node:
@@ -386,7 +386,7 @@ def _encode_choice(node: Choice, value: Any, path: str) -> Any:
 def _encode_many(node: Many, value: Any, path: str, table: Table) -> list[Any]:
     if not isinstance(value, node.python) or isinstance(value, str | bytes):
         _wrong(path, value, f"a {node.python.__name__}")
-    items: Collection[Any] = value
+    items = cast(Collection[Any], value)
     _counted(len(items), node.least, node.most, "items", path)
     written = [encode(node.item, item, f"{path}[{index}]", table) for index, item in enumerate(items)]
     if isinstance(value, set | frozenset):

@@ -81,10 +81,10 @@ def _of_dataclass(cls: Any, _declared: Any) -> Members:
     return Members(tuple(members), cls, check=_own_check(cls))
 
 
-def _of_typed_dict(cls: Any, _declared: Any) -> Members:
+def _of_typed_dict(cls: Any, _generic: Any) -> Members:
     members = []
-    for name, annotation in hints(cls).items():
-        required = name in cls.__required_keys__
+    for name, declared in hints(cls).items():
+        annotation, required = declared, name in cls.__required_keys__
         # With `from __future__ import annotations` the class itself cannot know; the resolved annotation does.
         while (wrapper := _wrapper_name(annotation)) in ("Required", "NotRequired", "ReadOnly"):
             required = required if wrapper == "ReadOnly" else wrapper == "Required"

@@ -1,7 +1,7 @@
 r"""Which texts a named string format lets through, as patterns: one table for the decoder and for every grammar.
 
-Each is exact for what Python can hold (a date has no 31st of February, 29th only in leap years) and narrower than its RFC where
-noted. A format that is not here is an annotation without effect, as JSON Schema says.
+Each is exact for what Python can hold (a date has no 31st of February, 29th only in leap years) and narrower than
+its RFC where noted. A format that is not here is an annotation without effect, as JSON Schema says.
 """
 
 from __future__ import annotations

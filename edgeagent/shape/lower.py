@@ -1,7 +1,8 @@
 """A JSON Schema to one that every grammar engine can hold, with a written report of each difference.
 
-A *relaxation* accepts more than the original; the typed decode afterwards has the last word on it. A *restriction*
-accepts less: a spelling or a size that is never written. What cannot be held at all is a `GrammarError` naming tool, field and reason.
+A *relaxation* accepts more than the original; the typed decode afterwards has the last word on it. A
+*restriction* accepts less: a spelling or a size that is never written. What cannot be held at all is a
+`GrammarError` naming tool, field and reason.
 
 The lowered schema is made of nothing but these, so an engine need know no more:
 
@@ -12,7 +13,7 @@ The lowered schema is made of nothing but these, so an engine need know no more:
     {"type": "number"}                           minimum, maximum, exclusiveMinimum, exclusiveMaximum may be
     {"type": "string"}                           minLength, maxLength, and a pattern from ^ to $ may be
     {"type": "array", items}                     prefixItems, minItems, maxItems may be; items may be false
-    {"type": "object", properties, required, additionalProperties}    which is false, or the schema of every other member
+    {"type": "object", properties, required, additionalProperties}   false, or the schema of every other member
     {"type": "object", additionalProperties}     a map; minProperties, maxProperties may be
     {"type": "object", patternProperties, additionalProperties: false}  a map whose keys are of one pattern
     {"anyOf": [...]} and {"$ref": "#/$defs/NAME"}
@@ -34,6 +35,7 @@ from edgeagent.shape import formats, pattern
 from edgeagent.shape.admits import admits, member_schemas
 from edgeagent.shape.decode import matches, same_json
 from edgeagent.shape.merge import COMBINERS, DROPPED, Plain, alternatives, are_disjoint, both, is_note
+from edgeagent.shape.parse import DEPTH_MAX
 from edgeagent.shape.pointer import Document
 
 # What a bound may be: llguidance reads bounds as doubles, and this is the last double below 2^63.
@@ -79,8 +81,9 @@ def lower(
 ) -> Lowered:
     """Return the schema as an engine can hold it.
 
-    `string_max` bounds every string that has no bound of its own, in characters. `narrowed` gives, by argument name (`a.b` for one
-    inside another), a further schema that must hold too. Raises `GrammarError` naming `where`, the field and the reason.
+    `string_max` bounds every string that has no bound of its own, in characters. `narrowed` gives, by argument name
+    (`a.b` for one inside another), a further schema that must hold too. Raises `GrammarError` naming `where`, the
+    field and the reason.
     """
     work = _Lowering(schema, where, string_max)
     try:
@@ -220,6 +223,7 @@ class _Lowering:
             self.definitions[unique] = lowered
         elif key in self._open:
             self.definitions.setdefault(self._names[key], None)
+            self.relax(path, "depth", f"a grammar does not count levels; more than {DEPTH_MAX} are refused when read")
         return {"$ref": f"#/$defs/{self._names[key]}"}
 
     def _unused(self, reference: str) -> str:
@@ -356,7 +360,7 @@ class _Lowering:
         if sharper:
             self.restrict(path, "number", "written without an exponent")
         else:
-            self.relax(path, "number", "an exponent may leave the range of a float")
+            self.relax(path, "number", "many digits or an exponent may leave the range of a float")
         return {"type": "number", **sharper}
 
     def _string(self, plain: Plain, path: str) -> Any:
@@ -403,6 +407,7 @@ class _Lowering:
 
     def _anything(self) -> Any:
         """Return any JSON value; with bounded strings it has to be written out."""
+        self.relax(self.path, "depth", f"a grammar does not count levels; more than {DEPTH_MAX} are refused when read")
         if self.string_max is None:
             return {}
         name = "any-json"

@@ -1,8 +1,8 @@
 """One schema as alternatives without `allOf`, `anyOf`, `oneOf` and `$ref`: what must hold together is merged.
 
-`{"anyOf": [A, B], "properties": P}` becomes `A and P`, `B and P`. Nothing is dropped in silence: a keyword of which
-two meet and only one can be kept is listed under `x-dropped` of the alternative, for the report. A keyword that `lower` does not
-know stays where it is. No alternative at all means that nothing fits.
+`{"anyOf": [A, B], "properties": P}` becomes `A and P`, `B and P`. Nothing is dropped in silence: a keyword of
+which two meet and only one can be kept is listed under `x-dropped` of the alternative, for the report. A keyword
+that `lower` does not know stays where it is. No alternative at all means that nothing fits.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def normal(schema: Mapping[str, Any]) -> Plain:
     if plain.pop("nullable", False):
         _nullable(plain)
     for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
-        if isinstance(plain.get(exclusive), bool):  # Draft 4: a flag beside the bound.
-            if plain.pop(exclusive) and bound in plain:
-                plain[exclusive] = plain.pop(bound)
+        # Draft 4: a flag beside the bound.
+        if isinstance(plain.get(exclusive), bool) and plain.pop(exclusive) and bound in plain:
+            plain[exclusive] = plain.pop(bound)
     if isinstance(plain.get("items"), list):  # Before 2020-12 this was the name of prefixItems.
         plain["prefixItems"] = plain.pop("items")
         if "additionalItems" in plain:

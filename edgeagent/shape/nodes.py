@@ -1,8 +1,8 @@
 """What a declared type lets through: the one closed union from which schema, decoding and encoding follow.
 
-A node says which JSON values belong to a type and how they look in Python. `schema_of` here, `decode` and `encode` in
-`decode.py` each go through the same union, so a new kind of type that one of them forgets is found by the type checker. It
-knows nothing of annotations: `types.py` reads those.
+A node says which JSON values belong to a type and how they look in Python. `schema_of` here, `decode` and
+`encode` in `decode.py` each go through the same union, so a new kind of type that one of them forgets is found by
+the type checker. It knows nothing of annotations: `types.py` reads those.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ Table = Mapping[str, Node]
 
 
 def schema_of(root: Node, table: Table, shared: frozenset[str]) -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of a node; the shared names it reaches stand under `$defs`, the others inline."""
+    """Return the JSON Schema (2020-12) of a node; the shared names it reaches stand under `$defs`, others inline."""
     used = Definitions(table, shared, {})
     schema = _schema(root, used)
     return {**schema, "$defs": used.schemas} if used.schemas else schema

@@ -1,7 +1,7 @@
 """Which JSON value a text is, read strictly: what two readers could understand differently is refused.
 
-Refused: duplicate keys, lone surrogates, NaN and Infinity, numbers outside a float, more than `DEPTH_MAX` levels, anything
-after the value. Integers keep every digit. It knows nothing of types.
+Refused: duplicate keys, lone surrogates, NaN and Infinity, numbers outside a float, more than `DEPTH_MAX` levels,
+anything after the value. Integers keep every digit. It knows nothing of types.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 r"""Which texts a regular expression lets through: one reading, shared by the decoder and by every grammar.
 
 A pattern is read once into a small tree, and everything else (the decoder's regular expression, the canonical
-text for an engine, grammar rules) is printed from that tree, so that they cannot disagree. The reading is that of JSON
-Schema: a search, not a full match; `\d`, `\w` and `\s` mean ASCII; `.` is anything but a line feed; `$` is the very end.
-What no grammar can hold (look-around, back references, word boundaries, flags) is a `PatternError` with its reason.
+text for an engine, grammar rules) is printed from that tree, so that they cannot disagree. The reading is that of
+JSON Schema: a search, not a full match; `\d`, `\w` and `\s` mean ASCII; `.` is anything but a line feed; `$` is
+the very end. What no grammar can hold (look-around, back references, word boundaries, flags) is a `PatternError`
+with its reason.
 """
 
 from __future__ import annotations

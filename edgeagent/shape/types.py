@@ -52,7 +52,7 @@ class Shape(Struct, frozen=True, eq=False):
 
 
 def shape_of(annotation: Any, *, where: str = "") -> Shape:
-    """Return the shape of an annotation; raise `ShapeError` naming `where` (a tool) and the field that cannot be held."""
+    """Return the shape of an annotation; raise `ShapeError` naming `where` (a tool) and the field that cannot be."""
     reader = _Reader(where)
     return _finished(annotation, reader.read(annotation, ""), reader)
 
