@@ -13,7 +13,7 @@ import orjson
 from edgeagent.core.agent import Agent, Tool
 from edgeagent.core.effects import CallTool, Effect
 from edgeagent.core.events import EffectLost, Event, ToolFailed, ToolReturned, UserDecided, UserSaid
-from edgeagent.core.state import AwaitingCalls, Idle, PendingCall, State, is_held
+from edgeagent.core.state import AwaitingCalls, Idle, PendingCall, State, is_held, is_yes
 from edgeagent.policy.formula import Kind
 
 Signature = tuple[Kind, str]
@@ -88,7 +88,9 @@ def what_happened(state: State, event: Event) -> tuple[Kind, PendingCall | None]
             return ("failed" if call else "other"), call
         case UserDecided(effect_id=effect_id):
             call = asked(state, effect_id)
-            return (("confirmed" if event.approved else "denied") if call else "other"), call
+            if call is None:
+                return "other", None
+            return ("confirmed" if is_yes(call, event, max(state.now_ms, event.at_ms)) else "denied"), call
         case _:
             return "other", None
 

@@ -1,0 +1,132 @@
+"""Did the user write this value, word by word; and is a text that others may have shaped inert?
+
+Looser than `quoted_from_user` in one way: capitals do not matter. Stricter in others: a bare number is only an id
+when the user called it one ("event 13"), a secret must stand out from ordinary words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+_BEFORE = r"(?<![\w@/.+:-])"
+_AFTER = r"(?![\w@/+-])(?![.:]\w)"
+"""A part of a longer address, path or number is not a quotation of it."""
+
+_QUOTES = "'\"`“”‘’«»"
+
+
+@lru_cache(maxsize=512)
+def _words(value: str) -> re.Pattern[str]:
+    body = r"\s+".join(map(re.escape, value.split()))
+    return re.compile(_BEFORE + body + _AFTER, re.IGNORECASE)
+
+
+def said_words(value: str, texts: Iterable[str]) -> bool:
+    """Whether the user wrote these words in this order, capitals aside."""
+    if not value.strip():
+        return False
+    pattern = _words(value)
+    return any(pattern.search(text) for text in texts)
+
+
+def said_distinctly(value: str, texts: Iterable[str]) -> bool:
+    """Whether the user wrote this so that it is more than an ordinary word: quoted, capital, digit, or several words."""
+    if not value.strip():
+        return False
+    several = len(value.split()) > 1
+    for text in texts:
+        for found in _words(value).finditer(text):
+            if several or _stands_out(text, found.start(), found.end()):
+                return True
+    return False
+
+
+def _stands_out(text: str, start: int, end: int) -> bool:
+    found = text[start:end]
+    quoted = text[start - 1 : start] in tuple(_QUOTES) and text[end : end + 1] in tuple(_QUOTES)
+    capital = found[:1].isupper() and text[:start].rstrip()[-1:] not in ("", ".", "!", "?")  # Not just a sentence's start.
+    return quoted or capital or any(c.isdigit() or c in "@./_-" for c in found)
+
+
+def said_secret(value: str, texts: Iterable[str]) -> bool:
+    """Whether the user wrote this, exactly so, and either in quotes or with a digit or a sign in it."""
+    exact = re.compile(r"(?<![\w-])" + re.escape(value) + r"(?![\w-])")
+    for text in texts:
+        for found in exact.finditer(text):
+            quoted = text[found.start() - 1 : found.start()] in tuple(_QUOTES)
+            if value and (quoted or not value.isalpha()):
+                return True
+    return False
+
+
+def said_handle(value: str, of: str, texts: Iterable[str]) -> bool:
+    """Whether the user meant this id: distinct ids by writing them, short ones and numbers only as `file 13`."""
+    texts = tuple(texts)
+    if not said_words(value, texts):
+        return False
+    if len(value) >= 3 and any(c.isalpha() for c in value):
+        return True
+    kind = re.escape(of)
+    called = re.compile(
+        rf"\b(?:{kind}s?\W{{0,3}}(?:with\s+)?(?:the\s+)?(?:ids?\b|number\b|no\b|nr\b|#)?|ids?\b|#)\W{{0,3}}" + re.escape(value) + _AFTER,
+        re.IGNORECASE,
+    )
+    spoken = re.compile(rf"\b{kind}s?\b", re.IGNORECASE)
+    return any(called.search(text) and spoken.search(text) for text in texts)
+
+
+def said_in_template(value: str, names: Iterable[str], texts: Iterable[str]) -> str:
+    """Return the name that fills a hole of the user's: 'Dinner at {restaurant}' with a name from `names`; or ''."""
+    holes = [(text, hole) for text in texts for hole in re.finditer(r"\{[^{}]{1,40}\}", text)]
+    if not holes:
+        return ""
+    for each in names:
+        for found in re.finditer(re.escape(each), value) if each else ():
+            before, after = value[: found.start()], value[found.end() :]
+            if (before or after) and any(_fits(text, hole, before, after) for text, hole in holes):
+                return each
+    return ""
+
+
+def _fits(text: str, hole: re.Match[str], before: str, after: str) -> bool:
+    left, right = text[: hole.start()], text[hole.end() :]
+    if not left.casefold().endswith(before.casefold()) or not right.casefold().startswith(after.casefold()):
+        return False
+    edge_left, edge_right = left[: len(left) - len(before)][-1:], right[len(after) :][:1]
+    return not (edge_left.isalnum() or edge_right.isalnum())
+
+
+# -- inert text ----------------------------------------------------------------------------------------------------
+
+_TOP_LEVEL = (
+    "com|org|net|io|info|biz|dev|app|ai|co|me|tv|cc|xyz|top|site|online|shop|club|link|click|live|cloud|page|web|"
+    "eu|de|uk|fr|it|es|nl|ch|at|se|no|fi|pl|cz|ru|ua|cn|jp|kr|in|br|au|ca|us|ly|gl|gg|to|su|tk|ml|ga|cf"
+)
+_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_LINK = re.compile(
+    rf"(?:[a-z][a-z0-9+.-]*://\S+|\bwww\.\S+|(?<![\w@.])(?:[\w-]+\.)+(?:{_TOP_LEVEL})\b(?:[/?#:]\S*)?|\b(?:\d{{1,3}}\.){{3}}\d{{1,3}}\b\S*)",
+    re.IGNORECASE,
+)
+_ACCOUNT = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]){8,30}\b|(?<![\w.-])\+?\d(?:[ -]?\d){8,}(?![\w.]\d)")
+_TIME = re.compile(r"\d{4}-\d\d?-\d\d?(?:[T ]\d\d?:\d\d(?::\d\d)?)?")
+
+
+def links_in(text: str) -> Iterator[str]:
+    """Yield the web addresses in a text, without the punctuation around them."""
+    for found in _LINK.finditer(text):
+        yield found[0].rstrip(".,;:!?)]}>'\"”’")
+
+
+def contacts_in(text: str) -> Iterator[str]:
+    """Yield what a reader could follow, write to or pay to: links, mail addresses, account and telephone numbers."""
+    yield from (found[0].rstrip(".") for found in _ADDRESS.finditer(text))
+    yield from links_in(_ADDRESS.sub(" ", text))
+    yield from (found[0] for found in _ACCOUNT.finditer(_TIME.sub(" ", _LINK.sub(" ", text))))
+
+
+def not_inert(text: str, texts: Iterable[str]) -> str:
+    """Return the first link, address or account number in `text` that the user did not write; '' if there is none."""
+    said = tuple(texts)
+    return next((each for each in contacts_in(text) if not said_words(each, said)), "")
