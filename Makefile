@@ -11,7 +11,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint types bench-gate clean
+.PHONY: help demo test test-slow crash-test lint types bench-gate clean
 
 help: ## List what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -34,6 +34,9 @@ test: $(READY) ## Set everything up and run the tests
 
 test-slow: $(READY) ## The long runs of the property tests
 	$(PY) -m pytest -m slow
+
+crash-test: $(READY) ## Kill, cut, flip and starve sessions in some 40,000 ways; the last line counts
+	@$(PY) -m tests.crash
 
 lint: $(READY) ## Style and types
 	$(PY) -m ruff check .

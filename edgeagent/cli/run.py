@@ -15,7 +15,7 @@ from edgeagent.cli.door import open_session
 from edgeagent.cli.options import model_options, session_options
 from edgeagent.cli.screen import Screen, exit_code_of
 from edgeagent.core.state import State
-from edgeagent.errors import ConfigError
+from edgeagent.errors import ConfigError, ExitCode
 from edgeagent.runtime.session import Session
 from edgeagent.runtime.wiring import agent_path
 
@@ -55,6 +55,8 @@ def run(agent: str | None, prompt: str | None, as_json: bool, output: Path | Non
         finally:
             session.close()
         screen.result(state.outcome, str(session.trace_path))
+    if state.outcome is None and not text:
+        return int(ExitCode.DONE)  # A resumed session that had not begun a turn: there was nothing to finish.
     return int(exit_code_of(state.outcome))
 
 

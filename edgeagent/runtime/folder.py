@@ -128,6 +128,14 @@ def write_about(directory: Path, about: About, disk: Disk = DISK) -> None:
         raise TraceError(f"cannot write {directory / ABOUT_NAME}: {error.strerror or error}") from None
 
 
+def make_durable(directory: Path, disk: Disk = DISK) -> None:
+    """Make the directory's own name durable. Raises TraceError."""
+    try:
+        disk.sync_folder(directory.parent)
+    except OSError as error:
+        raise TraceError(f"cannot make {directory} durable: {error.strerror or error}") from None
+
+
 def read_about(directory: Path) -> About:
     """Read session.json. Raises ConfigError when it is missing or not ours."""
     file = directory / ABOUT_NAME

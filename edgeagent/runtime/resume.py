@@ -1,7 +1,7 @@
 """Carry on where a session ended or was cut off: recover its trace, fold it, declare what was lost.
 
-    lock → examine and cut a torn end → fold (from a snapshot that fits, else from the beginning) → TraceRepaired
-    → SessionResumed, and EffectLost for each effect without a result → the loop, as if nothing had been
+    lock → examine and cut a torn end → fold (from a snapshot that fits, else from the beginning) → SessionResumed
+    → TraceRepaired → EffectLost for each effect without a result → the loop, as if nothing had been
 
 What is outstanding after the fold is known from the state alone, so a completed effect cannot run again; what an
 EffectLost leads to is decided in step, like everything else. Forking copies the first records of a trace.
@@ -79,10 +79,11 @@ def lost_events(about: About, agent: Agent, state: State, found: Examined, cut_b
     """What a crash has made of the session, as events: started after all, repaired, effects lost."""
     if not found.records and state == State():
         return [started_event(agent, about.seed, about.context_tokens)]
-    events: list[Event] = [TraceRepaired(0, found.end, cut_bytes)] if cut_bytes else []
     lost = outstanding(state)
-    if lost:
-        events.append(SessionResumed(0, agent.digest, __version__))
+    # First of all, because it is measured against the time of the last record before the crash.
+    events: list[Event] = [SessionResumed(0, agent.digest, __version__)] if lost else []
+    if cut_bytes:
+        events.append(TraceRepaired(0, found.end, cut_bytes))
     return [*events, *(EffectLost(0, effect_id) for effect_id in lost)]
 
 

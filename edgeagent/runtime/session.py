@@ -11,7 +11,7 @@ from edgeagent.core.events import Cancelled, SessionStarted, UserSaid
 from edgeagent.core.replay import Step
 from edgeagent.core.state import State
 from edgeagent.driver.base import Driver
-from edgeagent.runtime.folder import TRACE_NAME, About, Limits, Lock, lock, new_directory, write_about
+from edgeagent.runtime.folder import TRACE_NAME, About, Limits, Lock, lock, make_durable, new_directory, write_about
 from edgeagent.runtime.loop import Loop, Watch
 from edgeagent.runtime.recording import parts_of
 from edgeagent.runtime.snapshot import write_snapshot
@@ -118,13 +118,17 @@ def new_session(
         limits=limits,
         parts=parts_of(agent),
     )
-    write_about(directory, about, disk)
-    disk.sync_folder(directory.parent)  # The directory's own name.
-    trace = TraceFile.create(directory / TRACE_NAME, durability=durability, disk=disk)
-    loop = Loop(agent, step, trace, drivers, clock, watch=watch)
-    session = Session(agent, directory, held, trace, loop, drivers, disk)
-    loop.post(started_event(agent, seed, context_tokens))
-    session.resume_turn()
+    try:
+        write_about(directory, about, disk)
+        make_durable(directory, disk)
+        trace = TraceFile.create(directory / TRACE_NAME, durability=durability, disk=disk)
+        loop = Loop(agent, step, trace, drivers, clock, watch=watch)
+        session = Session(agent, directory, held, trace, loop, drivers, disk)
+        loop.post(started_event(agent, seed, context_tokens))
+        session.resume_turn()
+    except BaseException:
+        held.release()
+        raise
     return session
 
 

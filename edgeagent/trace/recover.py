@@ -141,17 +141,24 @@ def _records(source: bytes, header: Header, start: int) -> Iterator[Record]:
 
 def _header_is_torn(source: bytes) -> bool:
     """Whether the file ends before its header does: it was being created when the power went."""
-    if not any(source):
+    there = source.rstrip(b"\0")
+    if not there.startswith(MAGIC):
+        return MAGIC.startswith(there)
+    if len(there) < len(MAGIC) + HEAD.size:
         return True
-    if len(source) < len(MAGIC):
-        return MAGIC.startswith(source.rstrip(b"\0"))
-    if not source.startswith(MAGIC):
-        return MAGIC.startswith(source.rstrip(b"\0"))
     try:
         size = len(MAGIC) + FRAME_BYTES + read_length(source, len(MAGIC), b"")
     except Broken:
-        return len(source) < len(MAGIC) + HEAD.size or not any(source[len(MAGIC) :])
-    return len(source) < size
+        return False
+    return len(there) < size and not _is_whole(source)
+
+
+def _is_whole(source: bytes) -> bool:
+    try:
+        read_frame(source, len(MAGIC), b"")
+    except Broken:
+        return False
+    return True
 
 
 def _changed_head(source: bytes, offset: int, nonce: bytes) -> str:

@@ -1,0 +1,232 @@
+"""Whole sessions that are killed, lose power, or meet a failing disk, and are then resumed by the real program."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from edgeagent.core.events import ModelAnswered
+from edgeagent.core.state import outstanding
+from edgeagent.errors import ConfigError, TraceError
+from edgeagent.runtime.folder import ABOUT_NAME, SNAPSHOT_NAME, TRACE_NAME, sessions_folder
+from edgeagent.trace.disk import Disk
+from edgeagent.trace.file import Durability, examine_file
+from tests.crash.bytes_cases import Case
+from tests.crash.disks import CONTENTS, ERRORS, Counting, Failing, Killing, Remembering, ShortWrites
+from tests.crash.world import QUICK, complaint, fold_all, live, reopen, revive, start, whole_session
+
+
+def cuts_resumed(room: Path, every: int = 1) -> Iterator[Case]:
+    """The trace is cut at every byte; resumed; cut again in what was appended; resumed again."""
+    source_dir, source = whole_session(room / "whole")
+    for at in range(0, len(source) + 1, every):
+        directory = _copy(source_dir, room / "cut", source[:at])
+        prefix = examine_file(directory / TRACE_NAME).records
+        state = fold_all(tuple(r.event for r in prefix))
+        session = reopen(directory, _deaf, QUICK)
+        wrong = "" if session.state == state or not prefix else "the resumed state is not the fold of what is whole"
+        session.close()
+        runs = _runs_recorded(directory)
+        yield f"cut at {at}, resumed", wrong or _revived(directory, runs)
+        yield f"cut at {at}, resumed twice", _unchanged_by_resuming(directory)
+        again = (directory / TRACE_NAME).read_bytes()
+        later = min(len(again) - 1, at + 1 + (at * 7919) % 97)
+        (directory / TRACE_NAME).write_bytes(again[:later])
+        yield f"cut at {at}, resumed, cut at {later}", _revived(directory, _runs_recorded(directory))
+
+
+def killed(room: Path, every: int = 1) -> Iterator[Case]:
+    """SIGKILL before, within and after each file operation and each tool's effect; then resumed, also in two tries."""
+    counting = Counting()
+    with tempfile.TemporaryDirectory(dir=room) as root:
+        live(start(Path(root), _deaf, counting))
+    for number in range(1, counting.count + 1, every):
+        for when in ("before", "within", "after"):
+            yield f"killed {when} operation {number}", _killed_then_revived(room, Killing(number, when), second=0)
+            if when == "after":
+                for second in range(1, 14, 2 * every):
+                    text = f"killed after operation {number} and at operation {second} of the resume"
+                    yield text, _killed_then_revived(room, Killing(number, when), second=second)
+    for tool in ("pay 1", "pay 2", "look"):
+        for when in ("before", "after"):
+            yield f"killed {when} {tool}", _killed_then_revived(room, Disk(), second=0, tool=(tool, when))
+
+
+def power_cut(room: Path, every: int = 1) -> Iterator[Case]:
+    """The power goes after each operation, and of what was not synced any part is left, names too, in every mode."""
+    modes: tuple[Durability, ...] = ("strict", "effects", "relaxed")
+    for mode in modes:
+        disk = Remembering()
+        root = room / f"power-{mode}"
+        live(start(root, disk.ran, disk, mode))
+        for number, moment in list(enumerate(disk.moments))[::every]:
+            for names in (False, True):
+                for content in CONTENTS:
+                    left = moment.after_power_cut(names=names, content=content)
+                    text = f"{mode}: power cut after {number} ({moment.what}), {content} left, names {names}"
+                    yield text, _power_back(room, left, list(moment.runs))
+
+
+def failing(room: Path, every: int = 1) -> Iterator[Case]:
+    """The N-th operation fails, once or for good, for N = 1, 2, 3 … until a run passes untouched."""
+    for error in ERRORS:
+        for stays in (False, True):
+            if error == errno.EINTR and stays:
+                continue  # An interrupted call is repeated for ever, as it should be.
+            number, hit = 1, True
+            while hit:
+                disk = Failing(number, error, stays=stays)
+                wrong = _failed_then_revived(room, disk)
+                hit = disk.hit
+                yield f"operation {number} fails with {errno.errorcode[error]}{' for good' if stays else ''}", wrong
+                number += every
+    for size in range(1, 160, every):
+        yield f"writes of at most {size} bytes", _failed_then_revived(room, ShortWrites(size))
+
+
+def caches(room: Path, every: int = 1) -> Iterator[Case]:
+    """A snapshot that is missing, cut, flipped, older or another session's changes nothing."""
+    source_dir, source = whole_session(room / "whole")
+    state = fold_all(tuple(r.event for r in examine_file(source_dir / TRACE_NAME).records))
+    snapshot = (source_dir / SNAPSHOT_NAME).read_bytes()
+    for bit in range(0, len(snapshot) * 8, 3 * every):
+        changed = bytearray(snapshot)
+        changed[bit // 8] ^= 1 << bit % 8
+        yield f"bit {bit} of the snapshot flipped", _same_state(room, source_dir, source, bytes(changed), state)
+    for at in range(0, len(snapshot) + 1, every):
+        yield f"snapshot cut at {at}", _same_state(room, source_dir, source, snapshot[:at], state)
+    for record in examine_file(source_dir / TRACE_NAME).records[1:]:
+        older = fold_all(tuple(r.event for r in examine_file(source_dir / TRACE_NAME).records[: record.seq]))
+        text = f"snapshot of the whole session, trace of {record.seq} records"
+        yield text, _same_state(room, source_dir, source[: record.offset], snapshot, older)
+
+
+def _same_state(room: Path, source_dir: Path, trace: bytes, snapshot: bytes, state: object) -> str:
+    directory = _copy(source_dir, room / "cache", trace)
+    (directory / SNAPSHOT_NAME).write_bytes(snapshot)
+    session = reopen(directory, _deaf, QUICK)
+    same = session.state == state
+    session.close()
+    return "" if same else "the state is another"
+
+
+def _killed_then_revived(room: Path, disk: Disk, *, second: int, tool: tuple[str, str] | None = None) -> str:
+    root = Path(tempfile.mkdtemp(dir=room))
+    counter = root / "counter"
+    counter.touch()
+    _in_child(lambda: live(start(root, _counting_in(counter, tool), disk)))
+    found = [d for d in sessions_folder(root).glob("*") if (d / ABOUT_NAME).exists()]
+    if found and second:
+        _in_child(lambda: revive(found[0], _counting_in(counter, None), Killing(second, "after")))
+    ran = counter.read_text().splitlines()
+    wrong = "a tool ran before there was a session" if ran and not found else ""
+    if found:
+        wrong = _revived(found[0], ran)
+    shutil.rmtree(root)
+    return wrong
+
+
+def _in_child(work: object) -> None:
+    """Run in a process of its own that may be killed. The parent has one thread, so forking is safe."""
+    assert callable(work)
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFEXITED(status) or os.WTERMSIG(status) == signal.SIGKILL
+
+
+def _counting_in(counter: Path, tool: tuple[str, str] | None) -> object:
+    def ran(what: str) -> None:
+        if tool == (what, "before"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        with counter.open("a") as file:
+            file.write(what + "\n")
+        if tool == (what, "after"):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return ran
+
+
+def _power_back(room: Path, left: dict[Path, bytes], runs: list[str]) -> str:
+    directories = {p.parent for p in left if p.name == ABOUT_NAME}
+    if not directories:
+        return "" if not runs else "a tool ran before the session was durable"
+    (old,) = directories
+    root = Path(tempfile.mkdtemp(dir=room))
+    directory = sessions_folder(root) / old.name
+    directory.mkdir(parents=True)
+    for path, content in left.items():
+        if path.parent == old:
+            (directory / path.name).write_bytes(content)
+    wrong = _revived(directory, runs)
+    shutil.rmtree(root)
+    return wrong
+
+
+def _failed_then_revived(room: Path, disk: Disk) -> str:
+    root = Path(tempfile.mkdtemp(dir=room))
+    runs: list[str] = []
+    try:
+        live(start(root, runs.append, disk))
+        failed = False
+    except TraceError:
+        failed = True
+    if isinstance(disk, Failing) and disk.must_stop and not failed:
+        return "the session went on as if nothing had failed"
+    found = [d for d in sessions_folder(root).glob("*") if (d / ABOUT_NAME).exists()]
+    wrong = "" if found or not runs else "a tool ran and there is no session"
+    if found:
+        wrong = _revived(found[0], runs)
+    shutil.rmtree(root)
+    return wrong
+
+
+def _revived(directory: Path, runs: list[str]) -> str:
+    """Resume to the end with the real code, add what the tools do to `runs`, and judge."""
+    try:
+        revive(directory, runs.append, QUICK)
+    except (TraceError, ConfigError) as error:
+        return f"cannot be resumed: {error}"
+    return complaint(directory, runs)
+
+
+def _unchanged_by_resuming(directory: Path) -> str:
+    before = (directory / TRACE_NAME).read_bytes()
+    session = reopen(directory, _deaf, QUICK)
+    session.resume_turn()
+    state = session.state
+    session.close()
+    if (directory / TRACE_NAME).read_bytes() != before:
+        return "resuming once more has added records"
+    return "" if not outstanding(state) else "something is outstanding"
+
+
+def _runs_recorded(directory: Path) -> list[str]:
+    """What had run when the power went, at worst: every payment whose intent is whole."""
+    texts = [r.event.text for r in examine_file(directory / TRACE_NAME).records if isinstance(r.event, ModelAnswered)]
+    return [f"pay {bill}" for bill in (1, 2) if any(f'"bill": {bill}' in text for text in texts)]
+
+
+def _copy(source: Path, room: Path, trace: bytes) -> Path:
+    root = room
+    directory = sessions_folder(root) / source.name
+    shutil.rmtree(root, ignore_errors=True)
+    directory.mkdir(parents=True)
+    shutil.copy(source / ABOUT_NAME, directory)
+    if (source.parent.parent / "cache.key").exists():
+        shutil.copy(source.parent.parent / "cache.key", root)
+    (directory / TRACE_NAME).write_bytes(trace)
+    return directory
+
+
+def _deaf(what: str) -> None:
+    """Hear nothing."""
