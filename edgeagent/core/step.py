@@ -158,7 +158,7 @@ def hold(state: State, effect: CallTool, because: str) -> Transition:
 
 def halt(agent: Agent, state: State, because: str) -> Transition:
     """End the session for good, as the guard has judged."""
-    state, cancels = _cancel_outstanding(state)
+    state, cancels = _cancel_outstanding(agent, state)
     text = f"Stopped: {because}"
     state, effects = _end_turn(agent, replace(state, queued=()), text, Outcome("halted", because))
     state, finish_id = _next_id(state)
@@ -305,7 +305,7 @@ def _ask_again(agent: Agent, state: State, asked: PendingCall) -> Transition:
 def _on_cancelled(agent: Agent, state: State, reason: str) -> Transition:
     if not isinstance(state.phase, AwaitingModel | AwaitingCalls):
         return state, ()
-    state, cancels = _cancel_outstanding(state)
+    state, cancels = _cancel_outstanding(agent, state)
     state, effects = _end_turn(agent, replace(state, queued=()), "", Outcome("cancelled", reason))
     return state, (*cancels, *effects)
 
@@ -577,9 +577,11 @@ def _change_call(state: State, effect_id: int, changed: PendingCall) -> State:
     return replace(state, phase=AwaitingCalls(calls))
 
 
-def _cancel_outstanding(state: State) -> tuple[State, tuple[Effect, ...]]:
+def _cancel_outstanding(agent: Agent, state: State) -> tuple[State, tuple[Effect, ...]]:
     cancels = []
-    for target in outstanding(state):
+    targets = outstanding(state)
+    state = _admit(agent, state, tuple(c.tool for c in _held(state)), times=-1)  # They were counted and never left.
+    for target in targets:
         state, cancel_id = _next_id(state)
         cancels.append(CancelEffect(cancel_id, target))
     return state, tuple(cancels)
