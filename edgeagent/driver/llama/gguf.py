@@ -15,6 +15,7 @@ token that is there twice, or twice up to a zero byte, aborts llama.cpp; that wa
 from __future__ import annotations
 
 import errno
+import math
 import mmap
 import os
 import re
@@ -282,6 +283,10 @@ class _Reader:
             if value > 1:
                 self.refuse(f"{key!r} is a boolean with the value {value}", at)
             return bool(value)
+        if isinstance(value, float) and not math.isfinite(value):
+            self.refuse(f"{key!r} is {value}, which is no number", at)
+        if key.endswith("_epsilon") and not 0 <= value <= 1:
+            self.refuse(f"{key!r} is {value}; 0 to 1 can be", at)  # ggml aborts in the first evaluation
         return value
 
     def _array(self, key: str) -> _Array:

@@ -247,6 +247,12 @@ FAULTS: list[tuple[str, bytes, str]] = [
     ("key of 600 bytes", with_key("k" * 600, U32, 1), "600 bytes"),
     ("unknown value type", gguf_bytes(n_keys=14, extra_keys=packed_text("odd") + b"\x0d\0\0\0"), "value type 13"),
     ("boolean 2", with_key("odd", BOOL, 2), "boolean with the value 2"),
+    ("a number that is none", with_key("llama.rope.freq_base", F32, float("nan")), "is nan, which is no number"),
+    (
+        "negative epsilon, on which ggml aborts",
+        with_key("llama.attention.layer_norm_rms_epsilon", F32, -1.0),
+        "epsilon' is -1.0; 0 to 1 can be",
+    ),
     (
         "string past the end",
         gguf_bytes(n_keys=14, extra_keys=packed_text("odd") + b"\x08\0\0\0" + b"\xff" * 8),
