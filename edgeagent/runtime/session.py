@@ -75,7 +75,8 @@ class Session:
             self._held.release()
 
     def _keep_snapshot(self) -> None:
-        if self._trace.seq > self._snapshot_seq:
+        # After a failed append the trace may be one record ahead of the state.
+        if not self._trace.failed and self._trace.seq > self._snapshot_seq:
             self._snapshot_seq = self._trace.seq
             write_snapshot(self.directory, self._agent, self.state, self._trace.seq, self._trace.head, self._disk)
 

@@ -71,6 +71,7 @@ class TraceFile:
         self._window_s = WINDOW_S[durability]
         self._waiting_since: float | None = None
         self._closed = ""
+        self.failed = False
 
     @classmethod
     def create(
@@ -174,6 +175,7 @@ class TraceFile:
             self.sync()
 
     def _failed(self, what: str, error: OSError) -> TraceError:
+        self.failed = True
         self._closed = f"{what} failed ({error.strerror or error})"
         remedy = "free some space, then resume the session" if error.errno == 28 else "check the disk, then resume"
         return TraceError(f"the trace {self.path} stopped: {self._closed}; {remedy}")

@@ -93,7 +93,7 @@ class Failing(Counting):
 
     def create(self, path: Path) -> int:
         # The snapshot is written last; that a cache cannot be written is no error.
-        self.only_the_cache = not self.hit and "snapshot" in path.name
+        self.only_the_cache = not self.failed_name and "snapshot" in path.name
         return super().create(path)
 
     def before(self, name: str) -> None:

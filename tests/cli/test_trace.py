@@ -1,0 +1,143 @@
+"""`edgeagent trace`, `sessions`, `fork`, `replay` and `run --resume`, as a user meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+GREENHOUSE = Path(__file__).parents[2] / "examples" / "greenhouse.py"
+READ = {"name": "read_sensor", "arguments": {"sensor": "soil_moisture"}}
+
+
+@pytest.fixture
+def trace(edgeagent, script, tmp_path):
+    """The trace of a session that has ended well."""
+    ended = edgeagent("run", GREENHOUSE, "How dry is it?", "--model", script(READ, "It is dry.", "Still dry."))
+    assert ended.returncode == 0, ended.stderr
+    (file,) = (tmp_path / "state" / "sessions").glob("*/trace.cbor")
+    return file
+
+
+def test_replay_says_identical(edgeagent, trace):
+    replayed = edgeagent("replay", trace)
+    assert (replayed.returncode, replayed.stdout) == (0, "identical: 5 records\n")
+
+
+def test_replay_with_another_agent_names_the_first_record_that_differs(edgeagent, trace, tmp_path):
+    other = tmp_path / "other.py"
+    other.write_text(GREENHOUSE.read_text().replace("read_sensor", "look_at_sensor"))
+    replayed = edgeagent("replay", trace, other, "--json")
+    assert replayed.returncode == 6
+    row = json.loads(replayed.stdout)
+    assert row["identical"] is False
+    assert row["first_difference"] == 1
+
+
+def test_trace_show_has_a_row_for_each_record(edgeagent, trace):
+    lines = edgeagent("trace", "show", trace).stdout.splitlines()
+    assert [line.split()[2] for line in lines[1:]] == [
+        "SessionStarted",
+        "UserSaid",
+        "ModelAnswered",
+        "ToolReturned",
+        "ModelAnswered",
+    ]
+
+
+def test_check_knows_three_verdicts(edgeagent, trace):
+    whole = trace.read_bytes()
+    clean = edgeagent("trace", "check", trace)
+    trace.write_bytes(whole[:-4])
+    torn = edgeagent("trace", "check", trace)
+    trace.write_bytes(whole[:200] + bytes([whole[200] ^ 1]) + whole[201:])
+    damaged = edgeagent("trace", "check", trace)
+    assert [clean.returncode, torn.returncode, damaged.returncode] == [0, 6, 6]
+    assert [r.stdout.split()[0] for r in (clean, torn, damaged)] == ["clean:", "torn", "damaged"]
+
+
+def test_damage_is_cut_off_only_where_a_person_says_so(edgeagent, trace):
+    whole = bytearray(trace.read_bytes())
+    rows = [json.loads(line) for line in edgeagent("trace", "show", trace, "--json").stdout.splitlines()]
+    whole[rows[3]["offset"] + 20] ^= 1
+    trace.write_bytes(whole)
+    refused = edgeagent("trace", "repair", trace)
+    assert refused.returncode == 6
+    assert f"--to {rows[3]['offset']}" in refused.stderr
+    assert trace.read_bytes() == whole
+    assert edgeagent("trace", "repair", trace, "--to", 5).returncode == 6
+    repaired = edgeagent("trace", "repair", trace, "--to", rows[3]["offset"])
+    assert repaired.returncode == 0
+    assert edgeagent("trace", "check", trace).returncode == 0
+
+
+def test_a_noted_head_proves_that_nothing_was_cut_or_rewritten(edgeagent, trace):
+    head = edgeagent("trace", "head", trace).stdout.strip()
+    assert edgeagent("trace", "verify", trace, "--expect-head", head).returncode == 0
+    assert edgeagent("run", "--continue", "And now?").returncode == 0
+    later = edgeagent("trace", "verify", trace, "--expect-head", head)
+    assert (later.returncode, "2 of them after" in later.stdout) == (0, True)
+    rows = [json.loads(line) for line in edgeagent("trace", "show", trace, "--json").stdout.splitlines()]
+    edgeagent("trace", "repair", trace, "--to", rows[4]["offset"])
+    assert edgeagent("trace", "verify", trace).returncode == 0
+    assert edgeagent("trace", "verify", trace, "--expect-head", head).returncode == 6
+
+
+def test_continue_goes_on_with_the_last_session(edgeagent, trace):
+    again = edgeagent("run", "--continue", "And now?")
+    assert (again.returncode, again.stdout) == (0, "Still dry.\n")
+    assert edgeagent("replay", trace).stdout == "identical: 7 records\n"
+
+
+def test_resume_says_what_changed_before_anything_runs(edgeagent, script, tmp_path):
+    agent = tmp_path / "agent.py"
+    agent.write_text(GREENHOUSE.read_text())
+    edgeagent("run", agent, "How dry is it?", "--model", script(READ, "It is dry.", "Still dry."))
+    (directory,) = (tmp_path / "state" / "sessions").iterdir()
+    agent.write_text(GREENHOUSE.read_text().replace("Read a sensor", "Look at a sensor"))
+    again = edgeagent("run", "--resume", directory.name, "And now?")
+    assert again.returncode == 0
+    assert "tool read_sensor changed" in again.stderr.splitlines()[0]
+
+
+def test_a_torn_session_is_listed_as_recoverable_and_resumes(edgeagent, trace):
+    trace.write_bytes(trace.read_bytes()[:-3])
+    listed = edgeagent("sessions", "list", "--json")
+    assert json.loads(listed.stdout)["condition"] == "recoverable"
+    again = edgeagent("run", "--continue")
+    assert again.returncode == 0
+    assert "put aside" in again.stderr
+    assert json.loads(edgeagent("sessions", "list", "--json").stdout)["condition"] == "ok"
+
+
+def test_a_damaged_session_is_listed_and_not_resumed(edgeagent, trace):
+    content = bytearray(trace.read_bytes())
+    content[300] ^= 8
+    trace.write_bytes(content)
+    assert json.loads(edgeagent("sessions", "list", "--json").stdout)["condition"].startswith("damaged at")
+    again = edgeagent("run", "--continue", "And now?")
+    assert again.returncode == 6
+    assert "trace repair --to" in again.stderr
+
+
+def test_a_fork_is_a_session_of_its_own(edgeagent, trace):
+    forked = edgeagent("fork", trace.parent.name, "--at", 2).stdout.strip()
+    assert edgeagent("run", "--resume", forked).returncode == 0
+    assert edgeagent("replay", trace).stdout == "identical: 5 records\n"
+    assert edgeagent("sessions", "remove", forked).returncode == 0
+    assert len(edgeagent("sessions", "list").stdout.splitlines()) == 1
+
+
+def test_export_holds_the_session_without_its_caches(edgeagent, trace, tmp_path):
+    import tarfile
+
+    assert edgeagent("sessions", "export", trace.parent.name, tmp_path / "x.tar.gz").returncode == 0
+    with tarfile.open(tmp_path / "x.tar.gz") as archive:
+        assert sorted(Path(n).name for n in archive.getnames()) == ["session.json", "trace.cbor"]
+
+
+def test_an_unknown_session_is_a_usage_error(edgeagent, trace):
+    asked = edgeagent("run", "--resume", "no-such", "Hello?")
+    assert asked.returncode == 2
+    assert "sessions list" in asked.stderr
