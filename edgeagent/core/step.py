@@ -136,7 +136,9 @@ def step(agent: Agent, state: State, event: Event) -> Transition:
 def refuse(agent: Agent, state: State, effect: CallTool, because: str) -> Transition:
     """Answer a wanted call with a refusal, as the guard has judged, inside the same transition."""
     state = _admit(agent, replace(state, trouble=Outcome("refused", because)), (effect.tool,), times=-1)
-    return _answer_call(agent, state, effect.effect_id, _refusal_text(because), ran=False)
+    wanted = _running(state, effect.effect_id)
+    assert wanted is not None, "only a wanted call can be refused"
+    return _answer_call(agent, state, wanted, _refusal_text(because), ran=False)
 
 
 def hold(state: State, effect: CallTool, because: str) -> Transition:
@@ -232,9 +234,10 @@ def _on_model_failed(agent: Agent, state: State, event: ModelFailed) -> Transiti
 
 
 def _on_tool_returned(agent: Agent, state: State, event: ToolReturned) -> Transition:
-    if _running(state, event.effect_id) is None:
+    returned = _running(state, event.effect_id)
+    if returned is None:
         return state, ()  # Late, twice, or of a call that still waits for its yes.
-    return _answer_call(agent, state, event.effect_id, event.value, ran=True)
+    return _answer_call(agent, state, returned, event.value, ran=True)
 
 
 def _on_tool_failed(agent: Agent, state: State, event: ToolFailed) -> Transition:
@@ -244,7 +247,7 @@ def _on_tool_failed(agent: Agent, state: State, event: ToolFailed) -> Transition
     text = f"{event.reason.replace('_', ' ')}: {event.message}"
     trouble = Outcome("failed", f"{failed.tool} {text}")
     answer = canonical_json({"error": text})
-    return _answer_call(agent, state, event.effect_id, answer, ran=True, trouble=trouble)
+    return _answer_call(agent, state, failed, answer, ran=True, trouble=trouble)
 
 
 def _on_user_decided(agent: Agent, state: State, event: UserDecided) -> Transition:
@@ -261,7 +264,7 @@ def _on_user_decided(agent: Agent, state: State, event: UserDecided) -> Transiti
 def _deny(agent: Agent, state: State, held: PendingCall, because: str) -> Transition:
     state = _admit(agent, _waited(state, held), (held.tool,), times=-1)
     state = replace(state, trouble=Outcome("refused", because))
-    return _answer_call(agent, state, held.effect_id, _refusal_text(because), ran=False)
+    return _answer_call(agent, state, held, _refusal_text(because), ran=False)
 
 
 def _why_not(held: PendingCall, event: UserDecided, now_ms: int) -> str:
@@ -291,7 +294,7 @@ def _on_effect_lost(agent: Agent, state: State, effect_id: int) -> Transition:
             return state, (_call_effect(agent, state, lost, confirmation=lost.question_id),)
     unknown = f"unknown: {lost.tool} was interrupted; it may or may not have happened, check before you repeat it"
     trouble = Outcome("failed", unknown)
-    return _answer_call(agent, state, effect_id, canonical_json({"error": unknown}), ran=True, trouble=trouble)
+    return _answer_call(agent, state, lost, canonical_json({"error": unknown}), ran=True, trouble=trouble)
 
 
 def _ask_again(agent: Agent, state: State, asked: PendingCall) -> Transition:
@@ -459,6 +462,8 @@ def _checked(agent: Agent, state: State, call: ToolCall, effect_id: int, batch: 
 
 def _exhausted(agent: Agent, state: State, tool: str, batch: tuple[PendingCall, ...]) -> str | None:
     """Name the tool's own limit if one more call of it would pass it."""
+    if not agent.budget.calls_of and not _session_budget(agent).calls_of:
+        return None
     same = sum(c.tool == tool and c.answer is None for c in batch)
     for budget, spent in _budgets(agent, state):
         left = calls_left(budget, spent, tool)
@@ -476,7 +481,7 @@ def _offered(agent: Agent, state: State) -> tuple[str, ...]:
 def _repeated(agent: Agent, state: State, tool: str, arguments: str, batch: tuple[PendingCall, ...]) -> str | None:
     """Return the result that this very call has brought (or will bring) as often as the budget allows."""
     limit = agent.budget.repeats
-    if limit is None:
+    if limit is None or not (state.made or batch):
         return None
     results = Counter(m.answer for m in state.made if m.tool == tool and m.arguments == arguments)
     result, times = results.most_common(1)[0] if results else ("not known yet", 0)
@@ -485,13 +490,10 @@ def _repeated(agent: Agent, state: State, tool: str, arguments: str, batch: tupl
 
 
 def _answer_call(
-    agent: Agent, state: State, effect_id: int, answer: str, *, ran: bool, trouble: Outcome | None = None
+    agent: Agent, state: State, call: PendingCall, answer: str, *, ran: bool, trouble: Outcome | None = None
 ) -> Transition:
     """Note the answer of one call; after the last one, go back to the model."""
-    call = _call_where(state, lambda c: c.effect_id == effect_id and c.answer is None)
-    if call is None:
-        return state, ()
-    state = _change_call(state, effect_id, replace(call, answer=answer, ran=ran))
+    state = _change_call(state, call.effect_id, replace(call, answer=answer, ran=ran))
     state = replace(state, trouble=trouble if ran else state.trouble)
     assert isinstance(state.phase, AwaitingCalls)
     if any(c.answer is None for c in state.phase.calls):
@@ -536,6 +538,8 @@ def _admit(agent: Agent, state: State, tools: tuple[str, ...], times: int = 1) -
 
 
 def _count_answer(state: State, *, refused: bool) -> State:
+    if not refused and state.turn_spent.refusals == state.session_spent.refusals == 0:
+        return state
     turn, session = after_answer(state.turn_spent, refused=refused), after_answer(state.session_spent, refused=refused)
     return replace(state, turn_spent=turn, session_spent=session)
 
@@ -597,6 +601,8 @@ def _budgets(agent: Agent, state: State) -> tuple[tuple[Budget, Spent], tuple[Bu
 
 def _window(agent: Agent, state: State) -> int:
     """Tokens that a prompt may have: the model's window, or less if the budget has less left."""
+    if agent.budget.prompt_tokens is None and _session_budget(agent).prompt_tokens is None:
+        return state.context_tokens
     lefts = [prompt_left(budget, spent) for budget, spent in _budgets(agent, state)]
     return min([state.context_tokens, *(left for left in lefts if left is not None)])
 

@@ -155,7 +155,8 @@ class RuleGuard:
         fact = Fact("called", "", state.now_ms, state.turn)
         now = self.monitor.now(memory, fact)
         closed = {tool for tool, holds in plan.checks if not holds(fact, memory, now, _NO_VALUES)}
-        narrowed = tuple(n for when, n in plan.needs if n[0] not in closed and when(fact, memory, now, _NO_VALUES))
+        held = (n for when, n in plan.needs if n[0] not in closed and when(fact, memory, now, _NO_VALUES))
+        narrowed = (*effect.narrowed, *held)
         if not closed:
             return replace(effect, narrowed=narrowed) if narrowed else effect
         tools = tuple(t for t in effect.tools if t not in closed)
