@@ -176,6 +176,21 @@ def pseudo_line() -> Iterator[tuple[int, str]]:
         os.close(device)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Name our marker."""
+    config.addinivalue_line("markers", "device: speaks with a real target that it starts (`make device-test`)")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave these tests to `-m device`: they start emulators and take a minute."""
+    if "device" in str(config.getoption("-m")):
+        return
+    ours = [item for item in items if item.get_closest_marker("device")]
+    if ours:
+        config.hook.pytest_deselected(items=ours)
+        items[:] = [item for item in items if item not in ours]
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Count the checks of this folder for the last line."""
     if "tests/device/" in report.nodeid and (report.when == "call" or report.outcome == "failed"):
@@ -184,6 +199,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what was spoken with and how it went."""
+    if not TARGETS_SEEN:
+        return
     terminalreporter.write_line(
         f"targets {len(TARGETS_SEEN)} ({', '.join(sorted(TARGETS_SEEN))}), "
         f"checks {CHECKS['passed'] + CHECKS['failed']}, failures {CHECKS['failed']}"

@@ -40,6 +40,7 @@ ECHO_S = 2.0
 """How long a typed line may take to come back."""
 
 NUDGE_S = 1.0
+SILENT_S = 0.1
 TYPING_TRIES = 3
 """A line whose echo differs was never entered, so it may be typed again, slower each time."""
 
@@ -527,7 +528,8 @@ class Console:
         return bool(autoboot and re.search(autoboot, view.last_line) and not self._prompt(view))
 
     def _quiet(self, view: _View) -> bool:
-        return not view.more(self.profile.quiet_ms / 1000)
+        # A line that said nothing since it was opened is not in the middle of booting; it need not be waited for.
+        return not view.more(self.profile.quiet_ms / 1000 if view.raw else SILENT_S)
 
     def _fresh(self, view: _View) -> _View:
         self._since = view.offset
