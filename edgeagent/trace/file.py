@@ -109,7 +109,7 @@ class TraceFile:
 
         The second value tells what was found. Raises TraceDamaged, having changed nothing, and TraceError.
         """
-        found = examine_file(path)
+        found = examine_file(path, events=False)
         if isinstance(found.verdict, Damaged):
             raise damaged(path, found.verdict)
         try:
@@ -181,13 +181,13 @@ class TraceFile:
         return TraceError(f"the trace {self.path} stopped: {self._closed}; {remedy}")
 
 
-def examine_file(path: Path) -> Examined:
-    """Read a whole trace file and judge it. Raises TraceError when it cannot be read."""
+def examine_file(path: Path, *, events: bool = True) -> Examined:
+    """Read a whole trace file and judge it, as `examine` does. Raises TraceError when it cannot be read."""
     try:
         source = path.read_bytes()
     except OSError as error:
         raise TraceError(f"cannot read the trace {path}: {error.strerror or error}") from None
-    return examine(source)
+    return examine(source, events=events)
 
 
 def read(path: Path) -> Iterator[Record]:

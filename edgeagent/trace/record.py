@@ -21,6 +21,8 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import cbor2
@@ -29,6 +31,7 @@ import msgspec
 from edgeagent.core.effects import Effect
 from edgeagent.core.events import Event
 from edgeagent.errors import TraceDamaged, TraceError
+from edgeagent.version import __version__
 
 FORMAT = 1
 MAGIC = b"edgeagent-trace\n"
@@ -55,15 +58,30 @@ class Header(msgspec.Struct, frozen=True, array_like=True):
     state: bytes | None = None
 
 
-class Record(msgspec.Struct, frozen=True):
-    """One recorded event. `offset` and `size` say where it stands in its file, `hash` vouches for all up to it."""
+@dataclass(frozen=True)
+class Record:
+    """One recorded event. `offset` and `size` say where it stands in its file, `hash` vouches for all up to it.
+
+    The event is decoded when it is first asked for: a resumed session needs only those after its snapshot.
+    """
 
     seq: int
     offset: int
     size: int
-    event: Event
+    event_cbor: bytes
     effects_digest: bytes
     hash: bytes
+
+    @cached_property
+    def event(self) -> Event:
+        """The event. Raises TraceDamaged when this version knows none like it."""
+        try:
+            array = _canonical(self.event_cbor, self.offset)
+            return msgspec.convert(array, Event, builtin_types=(bytes,))  # type: ignore[no-any-return] # a union is not a type to mypy
+        except msgspec.ValidationError as error:
+            where = f"record {self.seq} at byte {self.offset}"
+            text = f"{where} holds no event that edgeagent {__version__} knows: {error}"
+            raise TraceDamaged(text, self.offset) from None
 
 
 class Broken(Exception):
@@ -159,26 +177,20 @@ def decode_header(source: bytes) -> tuple[Header, int]:
 
 def decode_record(payload: bytes, offset: int, seq: int, before: bytes) -> Record:
     """Return the record in a frame's CBOR. Raises TraceDamaged when it does not follow what came before it."""
-    array = _canonical(payload, offset)
-    if not isinstance(array, list) or len(array) != 4:
-        raise TraceDamaged(f"record {seq} at byte {offset} is not an array of four", offset)
-    found, link, event, digest = array
-    if found != seq:
-        raise TraceDamaged(f"record {found} stands at byte {offset}, where record {seq} belongs", offset)
-    if link != before[:LINK_BYTES]:
+    begin = _ARRAY_OF_FOUR + cbor2.dumps(seq)
+    link_end = len(begin) + 1 + LINK_BYTES
+    digest_at = len(payload) - DIGEST_BYTES
+    if not payload.startswith(begin + _SIXTEEN_BYTES) or payload[digest_at - 1 : digest_at] != _SIXTEEN_BYTES:
+        raise TraceDamaged(f"what stands at byte {offset} is not record {seq}: cut out or rewritten", offset)
+    if payload[len(begin) + 1 : link_end] != before[:LINK_BYTES]:
         raise TraceDamaged(f"record {seq} at byte {offset} does not follow the record before it: rewritten", offset)
-    if not isinstance(digest, bytes) or len(digest) != DIGEST_BYTES:
-        raise TraceDamaged(f"record {seq} at byte {offset} has no digest of effects", offset)
-    return Record(seq, offset, len(payload) + FRAME_BYTES, _event(event, seq, offset), digest, chained(before, payload))
+    event_cbor, digest = payload[link_end : digest_at - 1], payload[digest_at:]
+    return Record(seq, offset, len(payload) + FRAME_BYTES, event_cbor, digest, chained(before, payload))
 
 
-def _event(array: Any, seq: int, offset: int) -> Event:
-    try:
-        return msgspec.convert(array, Event, builtin_types=(bytes,))  # type: ignore[no-any-return] # a union is not a type to mypy
-    except msgspec.ValidationError as error:
-        raise TraceDamaged(
-            f"record {seq} at byte {offset} holds no event that this version knows: {error}", offset
-        ) from None
+_ARRAY_OF_FOUR = b"\x84"
+_SIXTEEN_BYTES = b"\x50"
+"""How CBOR begins an array of four items and a string of sixteen bytes."""
 
 
 def _canonical(payload: bytes, offset: int) -> Any:

@@ -79,8 +79,11 @@ class Examined:
         return self.header.before if self.header else bytes(32)
 
 
-def examine(source: bytes) -> Examined:
-    """Read a whole trace file. Raises TraceError only for a format newer than ours."""
+def examine(source: bytes, *, events: bool = True) -> Examined:
+    """Read a whole trace file; without `events` only frames, checksums and the chain are looked at.
+
+    Raises TraceError only for a format newer than ours.
+    """
     if _header_is_torn(source):
         return Examined(None, (), 0, Torn(0, len(source), "the file's header did not arrive whole"))
     try:
@@ -92,6 +95,7 @@ def examine(source: bytes) -> Examined:
     end = start
     try:
         for record in _records(source, header, start):
+            _ = events and record.event
             records.append(record)
             end = record.offset + record.size
     except Broken as broken:
