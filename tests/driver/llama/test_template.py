@@ -143,6 +143,9 @@ def test_the_built_in_gemma_puts_the_system_text_into_the_first_user_turn() -> N
 
 # Hostile ones.
 
+# On a busy machine the wall clock may run out before the CPU time does.
+OUT_OF_TIME = "used up its CPU time|gave no answer within"
+
 HOSTILE = {
     "class of a string": ("{{ ''.__class__ }}", "reaches for what no template may"),
     "way to the object class": ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "reaches for what no template may"),
@@ -152,18 +155,18 @@ HOSTILE = {
     "change of the messages": ("{{ messages.append(1) }}", "reaches for what no template may"),
     "import of os": ("{% import 'os' as os %}", "failed with"),
     "include of a file": ("{% include '/etc/passwd' %}", "failed with"),
-    "large power": ("{{ 9**12000000 }}", "used up its CPU time"),
-    "large power, not folded": ("{% set n = (messages | length) * 12000000 %}{{ 9**n > 1 }}", "used up its CPU time"),
+    "large power": ("{{ 9**12000000 }}", OUT_OF_TIME),
+    "large power, not folded": ("{% set n = (messages | length) * 12000000 %}{{ 9**n > 1 }}", OUT_OF_TIME),
     "nested ranges": (
         "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
-        "used up its CPU time",
+        OUT_OF_TIME,
     ),
     "gigabyte text": ("{{ 'A' * 10**9 }}", "more than 256 MB"),
     "gigabyte text, not folded": ("{{ 'A' * (messages | length * 10**9) }}", "more than 256 MB"),
     "gigabyte by format": ("{{ '%0999999999d' | format(1) }}", "more than 256 MB"),
     "doubling": (
         "{% set ns = namespace(x='AA') %}{% for i in range(99) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
-        "more than 256 MB",
+        f"more than 256 MB|{OUT_OF_TIME}",
     ),
     "macro without end": ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls itself without end"),
     "text without end": ("{% for i in range(99999) %}{{ 'A' * 99 }}{% endfor %}", str(OUTPUT_CHARACTERS_MAX)),
@@ -183,16 +186,16 @@ def bystander() -> Iterator[Template]:
 def test_a_hostile_template_is_refused_or_killed_and_the_next_one_renders(
     text: str, found: str, bystander: Template
 ) -> None:
-    with Template(text, source="evil.gguf", cpu_s=0.5) as template, pytest.raises(ModelError, match=found) as caught:
+    with Template(text, source="evil.gguf", cpu_s=1.0) as template, pytest.raises(ModelError, match=found) as caught:
         template.render(HELLO)
     assert "evil.gguf" in str(caught.value)
     assert bystander.render(HELLO) == "1"
 
 
 def test_a_template_that_overran_once_renders_the_next_request() -> None:
-    with Template("{% for a in range(n) %}{% for b in range(n) %}{% endfor %}{% endfor %}ok", cpu_s=0.3) as template:
+    with Template("{% for a in range(n) %}{% for b in range(n) %}{% endfor %}{% endfor %}ok", cpu_s=1.0) as template:
         assert template.render(HELLO, n=1) == "ok"
-        with pytest.raises(ModelError, match="CPU time"):
+        with pytest.raises(ModelError, match=OUT_OF_TIME):
             template.render(HELLO, n=99_999)
         assert template.render(HELLO, n=1) == "ok"
 
@@ -221,7 +224,7 @@ def test_a_child_killed_from_outside_is_reported_and_replaced() -> None:
 
 
 def test_a_child_that_stands_still_is_given_up() -> None:
-    with Template("ok", cpu_s=0.2) as template:
+    with Template("ok", cpu_s=1.0) as template:
         template.render(HELLO)
         os.kill(child_pid(template), signal.SIGSTOP)
         with pytest.raises(ModelError, match="no answer within"):
