@@ -264,6 +264,9 @@ def _fitting(node: nodes.Node, table: nodes.Table, depth: int) -> st.SearchStrat
             return st.lists(_below(node.item, table, depth), min_size=node.least, max_size=node.most or node.least + 3)
         case nodes.Fixed():
             return st.tuples(*(_below(item, table, depth) for item in node.items)).map(list)
+        case nodes.Dictionary() if isinstance(node.key, nodes.Choice):
+            optional = {written: _below(node.value, table, depth) for written, _ in node.key.options}
+            return st.fixed_dictionaries({}, optional=optional).map(lambda v: {k: v[k] for k in optional if k in v})
         case nodes.Dictionary():
             key = _fitting(node.key, table, 0) if not isinstance(node.key, nodes.Text) or node.key.pattern else KEYS
             return st.dictionaries(key, _below(node.value, table, depth), max_size=3)
