@@ -17,6 +17,7 @@ VERBS = {
     "check": "Find everything that could fail later, before anything runs.",
     "fork": "Begin a new session from an old one's records.",
     "model": "Fetch, add, list, verify and remove model files.",
+    "policy": "Explain an agent's rules, and try them on recorded sessions.",
     "replay": "Fold a trace again and compare it with what was recorded.",
     "run": "Ask an agent once.",
     "sessions": "List, show, remove and export sessions.",

@@ -162,6 +162,10 @@ class RuleGuard:
         tools = tuple(t for t in effect.tools if t not in closed)
         return replace(effect, tools=tools, choice=effect.choice if tools else "answer", narrowed=narrowed)
 
+    def touched(self) -> tuple[str, ...]:
+        """Return the tools whose calls at least one rule can object to."""
+        return tuple(t for t in self.agent.tool_names if self._checks(("called", t)))
+
     def _checks(self, signature: Signature) -> tuple[_Check, ...]:
         compiled = ((r, self.monitor.compiled(r.formula, signature)) for r in self._strictest_first)
         return tuple(_Check(as_value(root), _verdict(rule)) for rule, root in compiled if root is not True)

@@ -17,6 +17,8 @@ from edgeagent.policy.formula import (
     COUNT_MAX,
     SESSION,
     Formula,
+    Implies,
+    Not,
     Window,
     acts,
     at_least,
@@ -62,8 +64,15 @@ class Rule:
 
     def explain(self) -> str:
         """Return the rule as one sentence."""
-        start = {"halt": "Ends the session", "refuse": "Refuses a call", "ask": "Asks a person"}[self.verdict]
-        return f"{self.name}: {start} unless {self.formula.explain()} (because {self.because})"
+        end = {"halt": "the session ends", "refuse": "the call is refused", "ask": "a person is asked"}[self.verdict]
+        match self.formula:
+            case Implies(left=left, right=right):
+                text = f"when {left.explain()}, this must hold: {right.explain()}; otherwise {end}"
+            case Not(of=of):
+                text = f"when {of.explain()}, {end}"
+            case _:
+                text = f"this must hold: {self.formula.explain()}; otherwise {end}"
+        return f"{self.name}: {text}. Because: {self.because}."
 
 
 def rule(formula: Formula, *, because: str, verdict: Broken = "refuse", name: str = "rule") -> Rule:

@@ -1,0 +1,47 @@
+"""Which rules has the operator added? Reads the section `policy` of edgeagent.toml and puts them behind the agent's."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from edgeagent.core.agent import Agent
+from edgeagent.errors import ConfigError
+from edgeagent.policy.library import Rule
+from edgeagent.policy.table import rules_from_table
+from edgeagent.runtime.config import FILE_NAME
+
+
+def operator_rules(config: Path | None, *, beside: Path) -> tuple[Rule, ...]:
+    """Return the rules of `config`, or else of $EDGEAGENT_CONFIG, or else of edgeagent.toml in the folder `beside`.
+
+    Raises ConfigError naming file, line and key.
+    """
+    given = config or (Path(os.environ["EDGEAGENT_CONFIG"]) if os.environ.get("EDGEAGENT_CONFIG") else None)
+    file = given or beside / FILE_NAME
+    if given is None and not file.exists():
+        return ()
+    try:
+        text = file.read_text()
+        policy = tomllib.loads(text).get("policy", {})
+    except OSError as error:
+        raise ConfigError(f"{file}: {error.strerror}; give another file with --config") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: {error}") from error
+    if not isinstance(policy, dict):
+        raise ConfigError(f"{file}: policy is {policy!r}; it must be a section: [[policy.rules]]")
+    return rules_from_table(policy, text=text, file=str(file))
+
+
+def recorded_rules(policy: Mapping[str, Any]) -> tuple[Rule, ...]:
+    """Return the rules of a section as a session has recorded it, where no file's lines are left to name."""
+    return rules_from_table(policy, file="session.json")
+
+
+def with_rules(agent: Agent, rules: tuple[Rule, ...]) -> Agent:
+    """The agent with these rules behind its own; its digest says so."""
+    return dataclasses.replace(agent, policies=(*agent.policies, *rules)) if rules else agent

@@ -1,0 +1,155 @@
+"""Rules in edgeagent.toml: the same as in Python, and errors that name line and key."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from edgeagent.errors import ConfigError
+from edgeagent.policy.formula import arg, at_least, confirmed, failed, once, returned, said, tainted
+from edgeagent.policy.library import (
+    at_most,
+    confirm_before,
+    cooldown,
+    guard,
+    halt_when,
+    lock_after_no,
+    never,
+    no_effect_after_untrusted,
+    only_between,
+    quorum,
+    requires_before,
+)
+from edgeagent.policy.table import RULES, rules_from_table
+
+TEXT = """
+[model]
+name = "smollm2"
+
+[[policy.rules]]
+rule = "at_most"
+n = 3
+tool = "fetch"
+per = "turn"
+because = "three pages are enough"
+
+[[policy.rules]]
+rule = "guard"
+tool = ["pay", "order"]
+require = { any = [{ argument = "amount", at_most = 100 }, { confirmed = "pay", within = "turn" }] }
+verdict = "ask"
+
+[[policy.rules]]
+rule = "requires_before"
+tool = "pay"
+before = "balance"
+within = "5 min"
+
+[[policy.rules]]
+rule = "requires_before"
+tool = "pay"
+before = { not = { said = "stop" } }
+
+[[policy.rules]]
+rule = "never"
+tool = "pay"
+when = { all = [{ argument = "to", one_of = ["eve", "mallory"] }, { tainted = true }] }
+
+[[policy.rules]]
+rule = "confirm_before"
+tool = "pay"
+
+[[policy.rules]]
+rule = "no_effect_after_untrusted"
+
+[[policy.rules]]
+rule = "cooldown"
+tool = "valve"
+seconds = 60
+
+[[policy.rules]]
+rule = "only_between"
+tool = "valve"
+start = "08:00"
+end = "18:00"
+utc_offset_minutes = 60
+
+[[policy.rules]]
+rule = "quorum"
+k = 1
+tool = "valve"
+of = [{ returned = "a" , within = "session" }, { argument = "to", from_user = true }]
+
+[[policy.rules]]
+rule = "lock_after_no"
+tool = "pay"
+
+[[policy.rules]]
+rule = "halt_when"
+when = { failed = [], within = "turn", times = 3 }
+"""
+
+
+def rules(text):
+    return rules_from_table(tomllib.loads(text)["policy"], text=text)
+
+
+def test_a_table_says_the_same_as_python():
+    assert list(map(repr, rules(TEXT))) == [
+        repr(at_most(3, "fetch", per="turn", because="three pages are enough")),
+        repr(guard(("pay", "order"), (arg("amount") <= 100) | once(confirmed("pay"), "turn"), verdict="ask")),
+        repr(requires_before("pay", "balance", within="5 min")),
+        repr(requires_before("pay", ~said("stop"))),
+        repr(never("pay", when=arg("to").among("eve", "mallory") & tainted())),
+        repr(confirm_before("pay")),
+        repr(no_effect_after_untrusted()),
+        repr(cooldown("valve", 60)),
+        repr(only_between("valve", "08:00", "18:00", utc_offset_minutes=60)),
+        repr(quorum(1, "valve", once(returned("a"), "session"), arg("to").from_user())),
+        repr(lock_after_no("pay")),
+        repr(halt_when(at_least(3, failed(), "turn"))),
+    ]
+
+
+def test_every_ready_rule_can_be_written_as_a_table():
+    assert set(RULES) == {r.name for r in rules(TEXT)}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('rule = "at_most"', 'rule = "at_least"', "line 6: policy.rules[0].rule: there is no rule 'at_least'"),
+        ("n = 3", "n = 'three'", "line 7: policy.rules[0].n: is 'three'; it must be a whole number"),
+        ("n = 3\n", "", "line 5: policy.rules[0].n: is missing"),
+        ('per = "turn"', 'per = "day"', "line 9: policy.rules[0].per: window 'day'"),
+        ("seconds = 60", "seconds = true", "line 44: policy.rules[7].seconds: is True"),
+        (
+            "seconds = 60",
+            "minutes = 1\nseconds = 60",
+            "line 44: policy.rules[7].minutes: the rule cooldown has no such",
+        ),
+        ('start = "08:00"', 'start = "8"', "line 47: policy.rules[8].rule: time of day '8'"),
+        ("at_most = 100", 'at_most = "much"', "line 15: policy.rules[1].require: arg('amount') <= 'much'"),
+        ("at_most = 100", "most = 100", "line 15: policy.rules[1].require: argument 'amount' needs exactly one of"),
+        ('{ said = "stop" }', '{ said = "(" }', "line 27: policy.rules[3].before: said('(')"),
+        (
+            'rule = "lock_after_no"',
+            'rule = "lock_after_no"\nverdict = "ask"',
+            "policy.rules[10].verdict: lock_after_no",
+        ),
+        ("times = 3", "time = 3", "policy.rules[11].when: time is unknown"),
+        ('verdict = "ask"', 'verdict = "maybe"', "policy.rules[1].rule: rule guard: verdict is 'maybe'"),
+    ],
+)
+def test_an_error_names_line_and_key(old, new, says):
+    assert TEXT.count(old) == 1
+    with pytest.raises(ConfigError) as caught:
+        rules(TEXT.replace(old, new))
+    assert str(caught.value).startswith("edgeagent.toml, line ")
+    assert says in str(caught.value)
+
+
+def test_an_unknown_key_of_the_section_is_refused():
+    with pytest.raises(ConfigError, match=r"line 2: policy.rule is unknown; write \[\[policy.rules\]\]"):
+        rules("[policy]\nrule = 3\n")
