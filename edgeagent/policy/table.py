@@ -27,6 +27,7 @@ from edgeagent.policy.formula import (
     arg,
     at_least,
     call,
+    clock,
     confirmed,
     denied,
     failed,
@@ -76,7 +77,9 @@ class _Reader:
         if "verdict" in self._row:
             if name in _FIXED_VERDICT:
                 self.fail("verdict", f"{name} always gives the same verdict")
-            common["verdict"] = self._text_of("verdict")
+            common["verdict"] = verdict = self._text_of("verdict")
+            if verdict not in ("halt", "refuse", "ask"):
+                self.fail("verdict", f"is {verdict!r}; it must be 'refuse', 'ask' or 'halt'")
         try:
             made = make(self, common)
         except ConfigError as error:
@@ -114,9 +117,11 @@ class _Reader:
         """Return a number."""
         return float(self.take(key, (int, float), "a number"))
 
-    def text(self, key: str) -> str:
-        """Return a text."""
-        return self._text_of(key)
+    def time(self, key: str) -> str:
+        """Return a time of day."""
+        text = self._text_of(key)
+        self._reading(key, lambda: clock(text, text))
+        return text
 
     def offset(self, key: str) -> int:
         """Return minutes, 0 if they are not given."""
@@ -182,7 +187,7 @@ RULES: dict[str, _Make] = {
         *r.tools(needed=False), within=r.window("within"), **c
     ),
     "only_between": lambda r, c: library.only_between(
-        r.tools(), r.text("start"), r.text("end"), utc_offset_minutes=r.offset("utc_offset_minutes"), **c
+        r.tools(), r.time("start"), r.time("end"), utc_offset_minutes=r.offset("utc_offset_minutes"), **c
     ),
     "quorum": lambda r, c: library.quorum(r.count("k"), r.tools(), *r.conditions("of"), **c),
     "requires_before": lambda r, c: library.requires_before(

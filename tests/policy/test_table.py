@@ -129,7 +129,7 @@ def test_every_ready_rule_can_be_written_as_a_table():
             "minutes = 1\nseconds = 60",
             "line 44: policy.rules[7].minutes: the rule cooldown has no such",
         ),
-        ('start = "08:00"', 'start = "8"', "line 47: policy.rules[8].rule: time of day '8'"),
+        ('start = "08:00"', 'start = "8"', "line 49: policy.rules[8].start: time of day '8'"),
         ("at_most = 100", 'at_most = "much"', "line 15: policy.rules[1].require: arg('amount') <= 'much'"),
         ("at_most = 100", "most = 100", "line 15: policy.rules[1].require: argument 'amount' needs exactly one of"),
         ('{ said = "stop" }', '{ said = "(" }', "line 27: policy.rules[3].before: said('(')"),
@@ -139,7 +139,7 @@ def test_every_ready_rule_can_be_written_as_a_table():
             "policy.rules[10].verdict: lock_after_no",
         ),
         ("times = 3", "time = 3", "policy.rules[11].when: time is unknown"),
-        ('verdict = "ask"', 'verdict = "maybe"', "policy.rules[1].rule: rule guard: verdict is 'maybe'"),
+        ('verdict = "ask"', 'verdict = "maybe"', "line 16: policy.rules[1].verdict: is 'maybe'"),
     ],
 )
 def test_an_error_names_line_and_key(old, new, says):
