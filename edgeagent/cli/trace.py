@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from edgeagent.cli import trace_file
 from edgeagent.cli.options import find_trace_named, state_option
@@ -18,7 +17,7 @@ from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Ef
 from edgeagent.core.events import Event, ModelAnswered, ModelFailed, SessionStarted, ToolFailed, ToolReturned, UserSaid
 from edgeagent.errors import EdgeAgentError
 from edgeagent.runtime.recording import effects_of, load_recording, records_of
-from edgeagent.trace.record import Record
+from edgeagent.trace.record import Record, named_fields
 from edgeagent.trace.recover import Examined, Torn
 
 TEXT_MAX = 60
@@ -138,23 +137,6 @@ def _as_json(record: Record, effects: tuple[Effect, ...] | None) -> dict[str, An
         **named_fields(record.event),
         "effects": None if effects is None else [named_fields(e) for e in effects],
     }
-
-
-def named_fields(value: Event | Effect) -> dict[str, Any]:
-    """An event or effect as an object with its type's name and its fields'; bytes become hex."""
-    return {"type": type(value).__name__, **_fields(value)}
-
-
-def _fields(value: msgspec.Struct) -> dict[str, Any]:
-    return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, msgspec.Struct):
-        return _fields(value)
-    if isinstance(value, tuple):
-        return [_plain(v) for v in value]
-    return value.hex() if isinstance(value, bytes) else value
 
 
 def _draw(rows: list[tuple[str, ...]]) -> None:

@@ -103,6 +103,23 @@ def event_array(event: Event) -> Any:
     return msgspec.to_builtins(event, builtin_types=(bytes,))
 
 
+def named_fields(value: Event | Effect) -> dict[str, Any]:
+    """An event or effect as an object with its type's name and its fields'; bytes become hex."""
+    return {"type": type(value).__name__, **_fields(value)}
+
+
+def _fields(value: msgspec.Struct) -> dict[str, Any]:
+    return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, msgspec.Struct):
+        return _fields(value)
+    if isinstance(value, tuple):
+        return [_plain(v) for v in value]
+    return value.hex() if isinstance(value, bytes) else value
+
+
 def encode_payload(seq: int, before: bytes, event: Event, digest: bytes) -> bytes:
     """Return a record's CBOR. Raises TraceError for text that is no Unicode (a lone surrogate)."""
     try:
