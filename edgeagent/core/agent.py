@@ -31,7 +31,9 @@ class Tool:
 
     `effect` says what it does to the world; `trusted` that its output was not written by outsiders;
     `sensitive` that its arguments and output must not be exported in clear; `confirm` that a person is asked
-    before every call; `timeout_s` how long it may take.
+    before every call; `timeout_s` how long it may take. `pre` is a predicate over the typed arguments (by name),
+    `post` over the typed result (and the arguments, if it takes more than one): True, or False, or a text that says
+    what is wrong. A call whose `pre` does not hold never runs; a result whose `post` does not hold is a failure.
     """
 
     function: Callable[..., Any]
@@ -44,6 +46,8 @@ class Tool:
     confirm: bool = False
     timeout_s: float = 30.0
     examples: tuple[str, ...] = ()
+    pre: Callable[..., Any] | None = None
+    post: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself, as if it had not been declared a tool."""
@@ -56,7 +60,8 @@ class Tool:
 
     def described(self) -> dict[str, Any]:
         """What the model, the digest and the checks see of this tool."""
-        return {
+        conditions = {"pre": self.pre, "post": self.post}
+        return {name: f.__qualname__ for name, f in conditions.items() if f is not None} | {
             "name": self.name,
             "description": self.description,
             "parameters": self.parameters.schema,
@@ -79,6 +84,8 @@ def tool(
     confirm: bool = False,
     timeout_s: float = 30.0,
     examples: Iterable[str] = (),
+    pre: Callable[..., Any] | None = None,
+    post: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]:
     """Declare a typed function as a tool; its docstring is the description the model reads.
 
@@ -98,6 +105,8 @@ def tool(
             confirm=confirm,
             timeout_s=timeout_s,
             examples=tuple(examples),
+            pre=pre,
+            post=post,
         )
 
     return declare

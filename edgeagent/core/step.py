@@ -34,6 +34,7 @@ from edgeagent.core.budget import (
     ordinary_tokens,
     prompt_left,
 )
+from edgeagent.core.condition import why_not_before
 from edgeagent.core.context import DENSITY_MAX, density_from, estimate, exchange_of, fit, tokens_of
 from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish, Say
 from edgeagent.core.events import (
@@ -445,10 +446,14 @@ def _checked(agent: Agent, state: State, call: ToolCall, effect_id: int, batch: 
         known = ", ".join(agent.tool_names)
         return PendingCall(effect_id, call.tool, "{}", answer=_refusal_text(f"no tool {call.tool}; {known}"))
     try:
-        tool.parameters.decode(call.arguments)
+        typed = tool.parameters.decode(call.arguments)
     except ShapeError as error:
         return PendingCall(effect_id, call.tool, "{}", answer=_refusal_text(str(error)))
-    arguments = canonical_json(call.arguments)
+    # The typed value's own text: 30 and 30.0 of a float are one call, not two.
+    arguments = canonical_json(tool.parameters.encode(typed))
+    broken = why_not_before(tool, typed)
+    if broken:
+        return PendingCall(effect_id, call.tool, arguments, answer=_refusal_text(broken))
     repeated = _repeated(agent, state, call.tool, arguments, batch)
     if repeated is not None:
         answer = _refusal_text(f"already called in this turn with the same arguments; the result was {repeated}")

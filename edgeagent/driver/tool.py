@@ -17,6 +17,7 @@ import msgspec
 import orjson
 
 from edgeagent.core.agent import Tool
+from edgeagent.core.condition import why_not_after
 from edgeagent.core.effects import CallTool, Effect
 from edgeagent.core.events import ToolFailed, ToolReturned
 from edgeagent.core.values import canonical_json
@@ -96,6 +97,9 @@ def _result_of(tool: Tool, effect: CallTool) -> ToolReturned | ToolFailed:
         returned = tool.function(**arguments)
         if inspect.iscoroutine(returned):
             returned = asyncio.run(returned)
+        wrong = why_not_after(tool, arguments, returned)
+        if wrong:
+            return ToolFailed(0, effect.effect_id, "rejected", wrong)
         return ToolReturned(0, effect.effect_id, result_json(returned))
     # The tool is the user's own code and may raise anything, SystemExit included; it must not end the agent.
     except BaseException as error:
