@@ -42,10 +42,10 @@ class Target:
     printed: bytes = b""
     ports: list[SerialPort] = field(default_factory=list)
 
-    def port(self) -> SerialPort:
-        """Open its line."""
+    def port(self, wait_s: float = 0) -> SerialPort:
+        """Open its line, which may take a while to be there."""
         port = SerialPort(PortSettings(self.place))
-        port.open()
+        port.reopen(wait_s)
         self.ports.append(port)
         return port
 
@@ -97,7 +97,7 @@ def need(path: Path, what: str) -> None:
         pytest.skip(f"{what} is not here ({path}): {SETUP}")
 
 
-def qemu() -> str:
+def emulator() -> str:
     """Return QEMU's path, or skip."""
     found = shutil.which("qemu-system-arm")
     if not found:
@@ -105,14 +105,14 @@ def qemu() -> str:
     return found
 
 
-def free_port() -> int:
+def loopback_port() -> int:
     """Return a TCP port of the loopback that is free now."""
     with socket.socket() as asked:
         asked.bind(("127.0.0.1", 0))
         return int(asked.getsockname()[1])
 
 
-def smp_fixture(kind: str) -> Path:
+def zephyr_program(kind: str) -> Path:
     """Return the prebuilt Zephyr program of this kind."""
     found = sorted(CACHE.glob(f"smpclient-*/tests/fixtures/smp-server/zephyr_4.4.0_*_{kind}"))
     if not found:
@@ -120,11 +120,29 @@ def smp_fixture(kind: str) -> Path:
     return found[0]
 
 
+@pytest.fixture
+def qemu() -> str:
+    """QEMU's path."""
+    return emulator()
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A TCP port of the loopback."""
+    return loopback_port()
+
+
+@pytest.fixture
+def smp_fixture() -> Callable[[str], Path]:
+    """Find a prebuilt Zephyr program by its kind."""
+    return zephyr_program
+
+
 @pytest.fixture(scope="module")
 def u_boot() -> Iterator[Target]:
     """U-Boot 2023.01 on an emulated ARM board."""
     need(U_BOOT, "U-Boot for QEMU")
-    command = f"{qemu()} -M virt -nographic -nic none -monitor none -serial pty -bios {U_BOOT}"
+    command = f"{emulator()} -M virt -nographic -nic none -monitor none -serial pty -bios {U_BOOT}"
     target = start("U-Boot", command.split())
     yield target
     target.end()
@@ -135,7 +153,7 @@ def micropython() -> Iterator[Target]:
     """MicroPython on an emulated micro:bit."""
     need(MICROBIT, "MicroPython for the micro:bit")
     loader = f"loader,file={MICROBIT}"
-    command = f"{qemu()} -M microbit -nographic -monitor none -serial pty -device {loader}"
+    command = f"{emulator()} -M microbit -nographic -monitor none -serial pty -device {loader}"
     target = start("MicroPython", command.split())
     yield target
     target.end()
@@ -144,7 +162,7 @@ def micropython() -> Iterator[Target]:
 @pytest.fixture(scope="module")
 def zephyr_shell() -> Iterator[Target]:
     """The Zephyr 4.4 shell, built for this machine."""
-    target = start("Zephyr shell", [str(smp_fixture("native_sim_shell.exe"))])
+    target = start("Zephyr shell", [str(zephyr_program("native_sim_shell.exe"))])
     yield target
     target.end()
 

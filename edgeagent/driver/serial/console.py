@@ -167,6 +167,9 @@ class Console:
             view = _View(self.port, self.profile)
             self._since = view.offset
             self._send(self.profile.keys.interrupt)
+            if self._raw:
+                view.more(0.2)  # The traceback comes first; then the raw REPL is left.
+                self._send(raw_repl.LEAVE)
             until = time.monotonic() + timeout_s
             while time.monotonic() < until and not self._prompt(view):
                 view.more(0.1)
@@ -467,7 +470,7 @@ class Console:
             self._clear()
         view = _View(self.port, self.profile)
         self._since = view.offset
-        self._send(self.profile.keys.clear_line if self._raw else self.profile.keys.nudge)
+        self._send(self.profile.keys.nudge)
         limit = min(until, time.monotonic() + NUDGE_S)
         while time.monotonic() < limit and not self._prompt(view):
             view.more(0.05)

@@ -32,8 +32,8 @@ PORTION_BYTES = 4_096
 POLL_S = 0.02
 """How often a line without a descriptor (rfc2217) is asked; with one, the kernel wakes us."""
 
-QUIET_S = 0.05
-"""How long a begun secret is held back before it is taken for ordinary text."""
+QUIET_S = 0.5
+"""How long a begun secret is held back before it is taken for ordinary text: longer than between two echoed keys."""
 
 BACK_OFF_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 """Waits between attempts to come back: never a busy loop (tio#13)."""
@@ -254,7 +254,7 @@ class SerialPort:
             if descriptor in readable:
                 with contextlib.suppress(BlockingIOError):
                     self._take_in(_nonempty(os.read(descriptor, PORTION_BYTES)))
-            elif self._redactor:
+            elif self._redactor and not readable and not writable:
                 self._keep(self._redactor.flush())
             if writable:
                 with contextlib.suppress(BlockingIOError):

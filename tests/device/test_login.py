@@ -1,0 +1,93 @@
+"""A log-in by busybox: right and wrong passwords, and where a password may not go."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgeagent.driver.serial.console import Console
+from edgeagent.driver.serial.outcome import Done, NotSent
+from edgeagent.driver.serial.profile import load_profile
+
+pytestmark = [
+    pytest.mark.device,
+    pytest.mark.skipif(os.getuid() != 0, reason="busybox login needs root for its own root directory"),
+    pytest.mark.skipif(
+        not Path("/bin/busybox").exists(), reason="busybox-static is missing: run tests/device/setup.sh"
+    ),
+]
+PASSWORD = "s3cret-of-this-test"
+
+
+@pytest.fixture
+def console(start_target: Callable[..., Any], tmp_path: Path) -> Iterator[Console]:
+    """A console that stands at the log-in prompt."""
+    command = [sys.executable, str(Path(__file__).parent / "login_device.py"), str(tmp_path / "root"), PASSWORD]
+    (tmp_path / "root").mkdir()
+    target = start_target("busybox login", command)
+    console = Console(target.port(), load_profile("linux"))
+    assert console.enter(10) == "log_in"
+    yield console
+
+
+def everything_kept(console: Console) -> bytes:
+    """All that a trace, a mirror or a log could get."""
+    return console.port.heard(0) + b"".join(moment.data for moment in console.port.timeline())
+
+
+def test_the_right_password_leads_to_a_shell(console: Console) -> None:
+    assert console.log_in("operator", lambda: PASSWORD) == "shell"
+    assert console.run("echo $((6*7))") == Done("42")
+    assert PASSWORD.encode() not in everything_kept(console)
+
+
+def test_the_wrong_password_leads_back_to_the_log_in(console: Console) -> None:
+    assert console.log_in("operator", lambda: "wrong") == "log_in"
+    assert console.log_in("operator", lambda: PASSWORD) == "shell"
+
+
+def test_a_command_at_the_log_in_is_not_sent(console: Console) -> None:
+    since = console.port.offset
+    outcome = console.run("rm -r /")
+    assert isinstance(outcome, NotSent)
+    assert "log_in" in outcome.because
+    assert b"rm" not in console.port.heard(since)
+
+
+def test_a_command_at_the_password_prompt_is_not_sent(console: Console) -> None:
+    """labgrid#546: the log-in prompt was hidden by messages, and helper functions were typed as a password."""
+    console.port.write(b"operator\r")
+    time.sleep(0.5)
+    assert console.look() == "password"
+    assert isinstance(console.run("echo hello"), NotSent)
+    sent = b"".join(moment.data for moment in console.port.timeline() if moment.who == "agent")
+    assert b"hello" not in sent
+
+
+def test_a_password_that_the_device_echoes_is_hidden(console: Console) -> None:
+    console.port.hide(PASSWORD.encode())
+    console.port.write(PASSWORD.encode()[:7])
+    time.sleep(0.2)
+    console.port.write(PASSWORD.encode()[7:])
+    time.sleep(0.3)
+    heard = console.port.heard(0)
+    console.port.hide(b"")
+    assert PASSWORD.encode() not in heard
+    assert b"*" * len(PASSWORD) in heard
+
+
+def test_the_password_is_not_asked_for_before_its_prompt_stands_there(console: Console) -> None:
+    asked: list[str] = []
+
+    def password() -> str:
+        asked.append(console.look())
+        return PASSWORD
+
+    assert console.log_in("operator", password) == "shell"
+    assert asked == ["password"]

@@ -1,0 +1,24 @@
+"""A SCPI instrument by pyvisa-sim."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgeagent.driver.serial.scpi import ScpiClient, ScpiDone, ScpiUnknown
+
+pytest.importorskip("pyvisa_sim", reason="pyvisa-sim is not installed: run tests/device/setup.sh")
+pytestmark = pytest.mark.device
+
+
+def test_the_identity_is_read_and_a_setting_kept(start_target: Callable[..., Any]) -> None:
+    target = start_target("SCPI", [sys.executable, str(Path(__file__).parent / "scpi_device.py")])
+    client = ScpiClient(target.port())
+    assert client.ask("?IDN") == ScpiDone("LSG Serial #1234")
+    assert client.ask("!AMP 2.50") == ScpiDone("OK")
+    assert client.ask("?AMP") == ScpiDone("2.50")
+    assert isinstance(client.ask("two\nlines?"), ScpiUnknown)
