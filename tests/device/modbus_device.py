@@ -51,12 +51,7 @@ def main() -> None:
     block = ModbusSequentialDataBlock(1, list(range(100, 200)))
     bits = ModbusSequentialDataBlock(1, [1, 0] * 50)
     device = ModbusDeviceContext(hr=block, ir=block, co=bits, di=bits)
-    StartSerialServer(
-        ModbusServerContext(devices={7: device}, single=False),
-        port=inner_path,
-        baudrate=115200,
-        ignore_missing_devices=True,
-    )
+    StartSerialServer(ModbusServerContext(devices={7: device}, single=False), port=inner_path, baudrate=115200)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -47,11 +48,18 @@ def test_a_refusal_says_why(client: ModbusClient) -> None:
     assert "no such address" in outcome.because
 
 
-def test_another_unit_is_not_answered_and_the_next_request_is(client: ModbusClient) -> None:
+def test_a_late_answer_is_not_taken_for_the_next_requests(start_target: Callable[..., Any]) -> None:
+    target = start_target("Modbus RTU", DEVICE)
+    client = ModbusClient(target.port(), timeout_s=1.0)
+    until = time.monotonic() + 10
+    while client.read_holding(7, 1) != ModbusDone((101,)):
+        assert time.monotonic() < until, "the device does not serve"
+    os.kill(target.process.pid, signal.SIGSTOP)
     client.timeout_s = 0.3
-    assert isinstance(client.read_holding(9, 0), ModbusUnknown)
+    assert isinstance(client.read_holding(7, 2), ModbusUnknown)
+    os.kill(target.process.pid, signal.SIGCONT)
     client.timeout_s = 1.0
-    assert client.read_holding(7, 1) == ModbusDone((101,))
+    assert client.read_holding(7, 3) == ModbusDone((103,))
 
 
 def test_garbage_before_a_request_goes_by(client: ModbusClient) -> None:
