@@ -187,7 +187,9 @@ class Labels:
                     raise ConfigError(f"labels: {tool} gives {kind}, and no Record({kind!r}, ...) says what that is")
             for argument, each in label.arguments.items():
                 if each.role == "handle" and each.of not in kinds:
-                    raise ConfigError(f"labels: {tool}.{argument} is a handle of {each.of}, and no Record says what it is")
+                    raise ConfigError(
+                        f"labels: {tool}.{argument} is a handle of {each.of}, and no Record says what it is"
+                    )
 
     def check(self, agent_name: str, tools: Iterable[Tool]) -> None:
         """Refuse tools without a label, labels without a tool, and arguments of effects without a kind."""
@@ -197,7 +199,9 @@ class Labels:
         for each in known.values():
             label = self.tools.get(each.name)
             if label is None:
-                raise ConfigError(f"agent {agent_name}: tool {each.name} has no label; say read(), write(...) or egress(...)")
+                raise ConfigError(
+                    f"agent {agent_name}: tool {each.name} has no label; say read(), write(...) or egress(...)"
+                )
             arguments = set(each.parameters.schema.get("properties", {}))
             _check_arguments(agent_name, each, label, arguments)
 
@@ -226,11 +230,15 @@ def _check_arguments(agent_name: str, each: Tool, label: ToolLabel, arguments: s
     where = f"agent {agent_name}: label of {each.name}"
     unknown = sorted(label.arguments.keys() - arguments)
     if unknown:
-        raise ConfigError(f"{where} names the argument {unknown[0]}; it takes: {', '.join(sorted(arguments)) or 'none'}")
+        raise ConfigError(
+            f"{where} names the argument {unknown[0]}; it takes: {', '.join(sorted(arguments)) or 'none'}"
+        )
     if label.does in CREATED_BY:
         missing = sorted(arguments - label.arguments.keys())
         if missing:
-            raise ConfigError(f"{where} says nothing of the argument {missing[0]}: give it a kind, such as text or free")
+            raise ConfigError(
+                f"{where} says nothing of the argument {missing[0]}: give it a kind, such as text or free"
+            )
     if label.does != each.effect and each.effect == "irreversible" and label.does in ("read", "marks"):
         raise ConfigError(f"{where} says {label.does}; the tool is declared effect={each.effect!r}")
 
@@ -240,8 +248,8 @@ def described(labels: Labels) -> dict[str, Any]:
     return {
         "records": [dataclasses.asdict(r) | {"fields": _plain(r.fields)} for r in labels.records],
         "tools": {
-            tool: [l.does, l.trusted, l.confidential, list(l.gives), list(l.creates), _plain(l.arguments)]
-            for tool, l in sorted(labels.tools.items())
+            tool: [of.does, of.trusted, of.confidential, list(of.gives), list(of.creates), _plain(of.arguments)]
+            for tool, of in sorted(labels.tools.items())
         },
     }
 

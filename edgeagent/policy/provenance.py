@@ -79,6 +79,10 @@ def remembered(memory: Memory, found: tuple[Seen, ...]) -> Memory:
     if not found:
         return memory
     fresh = {(s.kind, s.id, s.name): s for s in found}
+    for old in memory.records:
+        key = (old.kind, old.id, old.name)
+        if key in fresh and old.flags & CREATED:  # Listed again, it is still this session's own.
+            fresh[key] = fresh[key]._replace(flags=fresh[key].flags | CREATED)
     kept = (s for s in memory.records if (s.kind, s.id, s.name) not in fresh)
     every = (*kept, *fresh.values())
     first = _first_that_fits(every)

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 _BEFORE = r"(?<![\w@/.+:-])"
-_AFTER = r"(?![\w@/+-])(?![.:]\w)"
-"""A part of a longer address, path or number is not a quotation of it."""
+_AFTER = r"(?![\w@/+-])(?![.:](?-i:[^\WA-Z]))"
+"""A part of a longer address, path or number is no quotation of it; a capital after a full stop is a new sentence."""
 
 _QUOTES = "'\"`“”‘’«»"
 
@@ -32,7 +32,7 @@ def said_words(value: str, texts: Iterable[str]) -> bool:
 
 
 def said_distinctly(value: str, texts: Iterable[str]) -> bool:
-    """Whether the user wrote this so that it is more than an ordinary word: quoted, capital, digit, or several words."""
+    """Whether the user wrote this as more than one ordinary word: in quotes, with a capital, a digit or a sign."""
     if not value.strip():
         return False
     several = len(value.split()) > 1
@@ -46,35 +46,49 @@ def said_distinctly(value: str, texts: Iterable[str]) -> bool:
 def _stands_out(text: str, start: int, end: int) -> bool:
     found = text[start:end]
     quoted = text[start - 1 : start] in tuple(_QUOTES) and text[end : end + 1] in tuple(_QUOTES)
-    capital = found[:1].isupper() and text[:start].rstrip()[-1:] not in ("", ".", "!", "?")  # Not just a sentence's start.
+    # A capital that only starts a sentence makes no name.
+    capital = found[:1].isupper() and text[:start].rstrip()[-1:] not in ("", ".", "!", "?")
     return quoted or capital or any(c.isdigit() or c in "@./_-" for c in found)
 
 
-def said_secret(value: str, texts: Iterable[str]) -> bool:
-    """Whether the user wrote this, exactly so, and either in quotes or with a digit or a sign in it."""
+def said_secret(value: str, called: str, texts: Iterable[str]) -> bool:
+    """Whether the user wrote this, exactly so, where they speak of it by the argument's name (`password`).
+
+    It must stand in quotes or hold a digit or a sign: an ordinary word of a sentence is no password that was given.
+    """
     exact = re.compile(r"(?<![\w-])" + re.escape(value) + r"(?![\w-])")
+    nouns = [re.escape(word) for word in called.split("_") if len(word) >= 3]
+    spoken = re.compile(rf"\b(?:{'|'.join(nouns) or re.escape(called)})", re.IGNORECASE)
     for text in texts:
-        for found in exact.finditer(text):
-            quoted = text[found.start() - 1 : found.start()] in tuple(_QUOTES)
-            if value and (quoted or not value.isalpha()):
+        for found in exact.finditer(text) if value and spoken.search(text) else ():
+            if text[found.start() - 1 : found.start()] in tuple(_QUOTES) or not value.isalpha():
                 return True
     return False
 
 
 def said_handle(value: str, of: str, texts: Iterable[str]) -> bool:
-    """Whether the user meant this id: distinct ids by writing them, short ones and numbers only as `file 13`."""
+    """Whether the user meant this id: by something that can only be an id, or as `file 13`, `the nginx service`.
+
+    An ordinary word or a bare number is not meant as an id: "June 13" does not name the file 13.
+    """
     texts = tuple(texts)
     if not said_words(value, texts):
         return False
-    if len(value) >= 3 and any(c.isalpha() for c in value):
+    if len(value) >= 3 and any(c.isalpha() for c in value) and said_distinctly(value, texts):
         return True
-    kind = re.escape(of)
-    called = re.compile(
-        rf"\b(?:{kind}s?\W{{0,3}}(?:with\s+)?(?:the\s+)?(?:ids?\b|number\b|no\b|nr\b|#)?|ids?\b|#)\W{{0,3}}" + re.escape(value) + _AFTER,
-        re.IGNORECASE,
-    )
+    kind, exact = re.escape(of), re.escape(value)
+    noun = rf"{kind}s?\W{{0,3}}(?:with\s+)?(?:the\s+)?(?:ids?\b|number\b|no\b|nr\b|#)?"
+    before = re.compile(rf"\b(?:{noun}|ids?\b|#)\W{{0,3}}{exact}{_AFTER}", re.IGNORECASE)
+    after = re.compile(rf"{_BEFORE}{exact}\s+{kind}\b", re.IGNORECASE) if any(c.isalpha() for c in value) else None
     spoken = re.compile(rf"\b{kind}s?\b", re.IGNORECASE)
-    return any(called.search(text) and spoken.search(text) for text in texts)
+    return any(
+        spoken.search(text) and (before.search(text) or (after is not None and after.search(text))) for text in texts
+    )
+
+
+def said_link(value: str, texts: Iterable[str]) -> bool:
+    """Whether the user wrote this web address: the whole of it, and it is one."""
+    return "." in value and not value.isspace() and " " not in value and said_words(value, texts)
 
 
 def said_in_template(value: str, names: Iterable[str], texts: Iterable[str]) -> str:
