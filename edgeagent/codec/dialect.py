@@ -5,12 +5,13 @@ The plain envelope is one JSON object, `{"name": ..., "arguments": {...}}`, or w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from edgeagent.core.agent import Answer, Calls, Reading, Tool, Unreadable
-from edgeagent.core.values import Message, ToolCall, canonical_json
+from edgeagent.core.values import Message, ToolCall
 from edgeagent.errors import ConfigError, ShapeError
 from edgeagent.shape.parse import parse
 
@@ -54,9 +55,15 @@ class Plain:
         lines = [_tool_line(t) for t in tools]
         return "\n".join([system, CALL_HINT, "Tools:", *lines]).strip()
 
-    def chat(self, messages: Sequence[Message]) -> list[dict[str, str]]:
-        """The conversation in the two roles that every chat template has."""
-        return [_chat_message(m) for m in messages]
+    def chat(self, messages: Sequence[Message], *, closing: str = "") -> list[dict[str, str]]:
+        """The conversation in the two roles that every chat template has, one for each message.
+
+        With `closing`, the last one says that the answer must be given now, and why.
+        """
+        chat = [_chat_message(m) for m in messages]
+        if closing and chat:
+            chat[-1]["content"] += f"\n(The limit of {closing} is reached. Answer now in one short sentence.)"
+        return chat
 
 
 CALL_HINT = (
@@ -80,8 +87,34 @@ def _call_in(value: Any) -> ToolCall | Unreadable:
     return ToolCall(value["name"], value["arguments"])
 
 
+SHOWN_KEYWORDS = frozenset(("type", "enum", "const", "minimum", "maximum", "items", "properties", "anyOf", "$ref"))
+"""What the model is told of an argument's schema. The grammar holds it to the rest, and every token costs time."""
+
+
 def _tool_line(tool: Tool) -> str:
-    return canonical_json({"name": tool.name, "description": tool.description, "parameters": tool.parameters.schema})
+    schema = tool.parameters.schema
+    shown = {"name": tool.name, "description": tool.description, "parameters": _shown(schema.get("properties", {}))}
+    if "$defs" in schema:
+        shown["$defs"] = _shown(schema["$defs"])
+    return json.dumps(shown, ensure_ascii=False)  # With spaces after , and :, as models have mostly read it.
+
+
+def _shown(schemas: Mapping[str, Any]) -> dict[str, Any]:
+    """Named schemas, each with the keywords that help to choose a value."""
+    return {name: _essence(schema) for name, schema in schemas.items()}
+
+
+def _essence(schema: Any) -> Any:
+    if not isinstance(schema, Mapping):
+        return schema
+    kept = {key: value for key, value in schema.items() if key in SHOWN_KEYWORDS}
+    if "properties" in kept:
+        kept["properties"] = _shown(kept["properties"])
+    if "items" in kept:
+        kept["items"] = _essence(kept["items"])
+    if "anyOf" in kept:
+        kept["anyOf"] = [_essence(each) for each in kept["anyOf"]]
+    return kept
 
 
 def _chat_message(message: Message) -> dict[str, str]:

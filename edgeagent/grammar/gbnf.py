@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_FLOOR, Decimal
 from typing import Any, Literal, assert_never
 
-import orjson
 from msgspec import Struct
 
 from edgeagent.errors import GrammarError
@@ -75,7 +74,7 @@ def gbnf_calls(
     `trigger` is what ends free text and begins a call; without one a call begins with the text.
     """
     if answer == "only" or (answer == "allowed" and not calls):
-        return f"{root} ::= {_class(pattern.complement(()))}+\n"
+        return f"{root} ::= {_words(before)}\n"
     if not calls:
         raise GrammarError("no tool is admissible and no answer is allowed: there is nothing the model may write")
     rules = _Rules({}, item_separator, key_separator, "", relaxed)
@@ -94,11 +93,14 @@ def _framed(rules: _Rules, call: str, before: str, trigger: str, answer: Answer)
     if trigger:
         rest = before.removeprefix(trigger)
         return rules.text_until(trigger, f"{_literal(rest)} {call}".strip())
+    return f"{_literal(before)} {call} | {_words(before)}"
+
+
+def _words(before: str) -> str:
+    """Words that do not begin like a call; white space in front would hide that one follows."""
     first = before.lstrip()[:1]
-    # White space in front would hide that a call follows, so words begin with a word.
     begin = pattern.complement(pattern.union([(9, 13), (32, 32), *((ord(char), ord(char)) for char in first)]))
-    words = f"{_class(begin)} {_class(pattern.complement(()))}*"
-    return f"{_literal(before)} {call} | {words}"
+    return f"{_class(begin)} {_class(pattern.complement(()))}*"
 
 
 def _checked(name: str) -> str:
@@ -167,8 +169,11 @@ def spelled(value: Any, item_separator: str = ", ", key_separator: str = ": ") -
         )
         return "{" + item_separator.join(members) + "}"
     if isinstance(value, float):
-        return format(Decimal(repr(value)), "f")
-    return orjson.dumps(value).decode()
+        text = format(Decimal(repr(value)), "f")
+        return text.rstrip("0").removesuffix(".") if "." in text else text
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return {None: "null", True: "true", False: "false"}[value]
 
 
 def spelled_key(key: str) -> str:

@@ -42,7 +42,7 @@ def calls_grammar(
     Raises GrammarError when nothing at all could be written, or a name cannot stand in a call.
     """
     if answer == "only":
-        return "start: ANSWER\nANSWER: /(?s:.)+/\n"
+        return f"start: ANSWER\nANSWER: {_answer_pattern(before, '')}\n"
     if not calls:
         if answer == "allowed":
             return calls_grammar((), before=before, between=between, after=after, answer="only")

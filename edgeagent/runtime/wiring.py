@@ -102,9 +102,10 @@ def llama_model(
     verbose: bool = False,
 ) -> LlamaDriver:
     """Load the model and check the agent's grammars against it. Raises ModelError or GrammarError."""
-    from edgeagent.driver.llama.store import find
+    from edgeagent.driver.llama.store import find, store_root, stored_model
 
     path = find(settings.name)  # A missing model is said before a second is spent on loading llama.cpp.
+    stored = stored_model(path.stem) if path.parent == store_root() else None
     from edgeagent.driver.llama.model import LlamaDriver  # Only here: it brings numpy and llama.cpp.
 
     return LlamaDriver.load(
@@ -117,6 +118,7 @@ def llama_model(
         on_text=on_text,
         on_progress=on_progress,
         verbose=verbose,
+        digest=stored.sha256 if stored else None,
     )
 
 

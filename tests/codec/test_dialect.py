@@ -53,7 +53,7 @@ def test_the_system_text_lists_each_tool_on_a_line_and_never_changes():
 
     text = Plain().system_text("You look.", [look])
     assert text.startswith("You look.\n")
-    assert text.splitlines()[-1].startswith('{"description":"Look somewhere."')
+    assert text.splitlines()[-1].startswith('{"name": "look", "description": "Look somewhere."')
     assert text == Plain().system_text("You look.", [look])
 
 

@@ -247,6 +247,29 @@ class Engine:
         for kept in self._kept.values():
             kept.clear()
 
+    def export_state(self, sequence: int = 0) -> bytearray:
+        """The memory of a sequence as llama.cpp's own bytes; `kept` says for which tokens. Raises ModelError."""
+        size = int(llama_cpp.llama_state_seq_get_size(self._live.context, sequence))
+        state = bytearray(size)
+        target = (ctypes.c_uint8 * size).from_buffer(state)
+        if llama_cpp.llama_state_seq_get_data(self._live.context, target, size, sequence) != size:
+            raise ModelError(f"{self.path}: llama.cpp cannot export its memory{last_words()}")
+        return state
+
+    def import_state(self, state: bytes | bytearray | memoryview, tokens: Sequence[int], sequence: int = 0) -> bool:
+        """Fill an empty memory with an exported one; False, and empty, when llama.cpp does not take it.
+
+        llama.cpp trusts these bytes: give it only what `export_state` gave, of the same model, window and build.
+        """
+        self.forget()
+        size = len(state)
+        source = (ctypes.c_uint8 * size).from_buffer_copy(state)
+        if llama_cpp.llama_state_seq_set_data(self._live.context, source, size, sequence) != size:
+            self.forget()
+            return False
+        self._kept[sequence] = list(tokens)
+        return True
+
     def close(self) -> None:
         """Free the model. Closing twice is fine; using it afterwards is a ModelError."""
         self._views.clear()
@@ -386,6 +409,7 @@ def _start_backend(verbose: bool) -> None:
     global _verbose  # noqa: PLW0603  # llama.cpp has one log for the whole process
     _verbose = verbose
     _log.clear()
+    os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # Else an abort in ggml starts a debugger, which may hang.
     llama_cpp.llama_log_set(_on_log, ctypes.c_void_p(0))
     llama_cpp.llama_backend_init()
 

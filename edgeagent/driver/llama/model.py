@@ -1,0 +1,265 @@
+"""The model as a driver: AskModel in, exactly one ModelAnswered or ModelFailed out. One thread owns the engine.
+
+Call or words? Small models pick words where a call is wanted, because words are likelier after any prompt. So the odds
+of beginning a call are compared with a threshold (`CALL_ODDS`) before anything is written, and the grammar then holds
+the model to what was decided.
+"""
+
+from __future__ import annotations
+
+import math
+import queue
+import threading
+import time
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import orjson
+
+from edgeagent.codec.dialect import Plain
+from edgeagent.core.agent import Agent
+from edgeagent.core.effects import AskModel, Effect
+from edgeagent.core.events import Event, ModelAnswered, ModelFailed
+from edgeagent.core.values import Usage
+from edgeagent.driver.base import Post
+from edgeagent.driver.llama.constraint import Compiled, GrammarEngine, Grammars, check_calls
+from edgeagent.driver.llama.decode import Generation, OnText, generate
+from edgeagent.driver.llama.engine import Engine, Progress
+from edgeagent.driver.llama.prompt import Words, pack_ids, prompt_tokens
+from edgeagent.driver.llama.sampling import GREEDY, Sampler, Seeded
+from edgeagent.driver.llama.template import Template, builtin_template
+from edgeagent.errors import EdgeAgentError, GrammarError, ModelError
+from edgeagent.grammar.gbnf import gbnf_calls
+from edgeagent.grammar.llg import Answer, calls_grammar
+from edgeagent.shape.lower import lower
+
+CALL_ODDS = -6.0
+"""Log-odds of beginning a call, after a user's word, from which on a call is what is meant.
+
+Measured with SmolLM2-135M-Instruct and the greenhouse: -1.8 to -4.6 for eight requests that want a call, -5.2 to -11.0
+for eight that want none. Other agents overlap more; each needs a threshold of its own for better.
+"""
+
+STRING_CHARS_MAX = 200
+"""The most characters of a string argument that declares no bound of its own."""
+
+
+class LlamaDriver:
+    """Owns one loaded model. Make it with `LlamaDriver.load`."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        template: Template,
+        grammars: Grammars,
+        agent: Agent,
+        *,
+        temperature: float = 0.0,
+        on_text: OnText | None = None,
+        on_progress: Progress | None = None,
+    ) -> None:
+        assert isinstance(agent.dialect, Plain), "the wiring gives every running agent its dialect"
+        self._engine, self._template, self._grammars, self._agent = engine, template, grammars, agent
+        self._dialect = agent.dialect
+        self._temperature = temperature
+        self._on_text, self._on_progress = on_text, on_progress
+        self._system = self._dialect.system_text(agent.system, agent.tools)
+        self._cancelled: set[int] = set()
+        self._asks: queue.Queue[tuple[AskModel, Post] | None] = queue.Queue()
+        self._thread = threading.Thread(target=self._work, name="model", daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def load(
+        cls,
+        path: Path,
+        agent: Agent,
+        *,
+        n_ctx: int = 2048,
+        threads: int | None = None,
+        engine: Literal["auto", "llguidance", "gbnf"] = "auto",
+        temperature: float = 0.0,
+        on_text: OnText | None = None,
+        on_progress: Progress | None = None,
+        verbose: bool = False,
+        digest: str | None = None,
+    ) -> LlamaDriver:
+        """Load the model; compile the agent's grammars with its vocabulary; render its template once.
+
+        Raises ModelError or GrammarError, so that nothing of it can fail later for a reason that was there before.
+        """
+        loaded = Engine.load(path, n_ctx=n_ctx, threads=threads, verbose=verbose, digest=digest)
+        template = Template(loaded.template or builtin_template(loaded.metadata("general.architecture") or ""))
+        template.start()
+        kind: GrammarEngine | None = None if engine == "auto" else engine
+        options: dict[str, Any] = {"temperature": temperature, "on_text": on_text, "on_progress": on_progress}
+        driver = cls(loaded, template, Grammars(loaded, kind), agent, **options)
+        try:
+            driver.prove()
+        except EdgeAgentError:
+            driver.close()
+            raise
+        return driver
+
+    def prove(self) -> None:
+        """Do once, without the model, what every ask does. Raises ModelError or GrammarError."""
+        fixed = len(self._prompt([Words(self._system)], [{"role": "system", "content": self._system}]))
+        if fixed >= self._engine.n_ctx:
+            raise ModelError(
+                f"system text and tools of agent {self._agent.name} take {fixed} tokens, and the window has "
+                f"{self._engine.n_ctx}: give --context-tokens, or fewer tools"
+            )
+        if self._agent.tools:
+            self._grammar(self._agent.tool_names, (), "never")
+
+    def describe(self) -> str:
+        """What was loaded, in a sentence."""
+        fixed = len(self._prompt([Words(self._system)], [{"role": "system", "content": self._system}]))
+        return (
+            f"{self._engine.path.name} loads; grammars by {self._grammars.kind}; system text and tools take {fixed} of "
+            f"{self._engine.n_ctx} tokens"
+        )
+
+    def submit(self, effect: Effect, post: Post) -> None:
+        """Queue the ask; its one event follows."""
+        assert isinstance(effect, AskModel), "the wiring sends only model calls here"
+        self._asks.put((effect, post))
+
+    def cancel(self, effect_id: int) -> None:
+        """Stop writing within a token, if it is this ask."""
+        self._cancelled.add(effect_id)
+
+    def close(self) -> None:
+        """End the thread, the template's process and the model. Nothing is posted afterwards."""
+        self._asks.put(None)
+        self._thread.join()
+        self._template.close()
+        self._engine.close()
+
+    # -- the worker ------------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while (item := self._asks.get()) is not None:
+            ask, post = item
+            post(self._answer(ask))
+            self._cancelled.discard(ask.effect_id)
+
+    def _answer(self, ask: AskModel) -> Event:
+        began = time.perf_counter_ns()
+        try:
+            return self._generated(ask, began)
+        except EdgeAgentError as error:
+            return ModelFailed(0, ask.effect_id, "engine", str(error))
+        # llama.cpp or a library below it: whatever it is, it ends this ask and not the session.
+        except Exception as error:
+            return ModelFailed(0, ask.effect_id, "engine", f"{type(error).__name__}: {error}")
+
+    def _generated(self, ask: AskModel, began: int) -> Event:
+        deadline = time.monotonic() + ask.timeout_ms / 1000 if ask.timeout_ms else None
+        chat = self._dialect.chat(ask.messages, closing=ask.closing)
+        system = [{"role": "system", "content": self._system}] if self._system else []
+        words = [Words(m["content"]) for m in system]
+        words += [Words(c["content"], m.token_ids) for c, m in zip(chat, ask.messages, strict=True)]
+        prompt = self._prompt(words, [*system, *chat])
+        if len(prompt) + 1 >= self._engine.n_ctx:
+            text = f"the prompt takes {len(prompt)} tokens, and the window has {self._engine.n_ctx}"
+            return ModelFailed(0, ask.effect_id, "context_full", text, len(prompt))
+        reused = self._engine.align(prompt)
+        decision = self._decide(ask, prompt, deadline)
+        written = generate(
+            self._engine,
+            prompt,
+            grammar=self._grammar(ask.tools, ask.narrowed, decision),
+            sampler=self._sampler(ask.seed),
+            max_tokens=ask.max_tokens,
+            deadline_s=deadline,
+            should_stop=lambda: ask.effect_id in self._cancelled,
+            on_text=self._on_text,
+            on_progress=self._on_progress,
+        )
+        return _event(ask, written, reused, (time.perf_counter_ns() - began) // 1000)
+
+    def _prompt(self, words: list[Words], chat: list[dict[str, str]]) -> list[int]:
+        bos_token = self._engine.bos_token
+        rendered = self._template.render(
+            chat, add_generation_prompt=True, bos_token=bos_token, eos_token=self._engine.eos_token
+        )
+        begins = bool(bos_token) and rendered.startswith(bos_token)
+        return prompt_tokens(rendered, words, self._engine, bos=self._engine.adds_bos and not begins)
+
+    def _decide(self, ask: AskModel, prompt: list[int], deadline: float | None) -> Answer:
+        """Whether a call or words follow, where both may."""
+        if ask.choice == "answer" or not ask.tools:
+            return "only"
+        if ask.choice == "call":
+            return "never"
+        if ask.messages[-1].role == "tool":
+            return "only"  # Models without a format of their own copy the last call for ever, if they may.
+
+        def halt() -> Literal["time", "cancelled"] | None:
+            if ask.effect_id in self._cancelled:
+                return "cancelled"
+            return "time" if deadline is not None and time.monotonic() >= deadline else None
+
+        if self._engine.prefill(prompt, halt=halt, on_progress=self._on_progress).outcome != "done":
+            return "only"  # generate finds the same reason at once, and says it.
+        return "never" if self._call_odds() >= CALL_ODDS else "only"
+
+    def _call_odds(self) -> float:
+        """Log-odds that the next token begins a call, by the model's own reckoning."""
+        logits = self._engine.logits().astype(np.float64)
+        shares = np.exp(logits - logits.max())
+        call = float(shares[self._call_ids].sum() / shares.sum())
+        return math.log(max(call, 1e-12)) - math.log(max(1 - call, 1e-12))
+
+    @cached_property
+    def _call_ids(self) -> list[int]:
+        """The tokens that a call may begin with."""
+        first = self._dialect.frame.before[:1].encode()
+        pieces = self._engine.vocabulary.pieces()
+        return [token for token, piece in enumerate(pieces) if piece.lstrip().startswith(first)]
+
+    def _grammar(self, tools: tuple[str, ...], narrowed: tuple[tuple[str, str, str], ...], answer: Answer) -> Compiled:
+        """The compiled grammar of these tools; both the text and its compilation are kept by the digest of the text."""
+        frame = self._dialect.frame
+        calls = [(name, self._schema(name, narrowed)) for name in tools]
+        around: dict[str, Any] = {"before": frame.before, "between": frame.between, "after": frame.after}
+        around |= {"item_separator": frame.item_separator, "key_separator": frame.key_separator, "answer": answer}
+        if self._grammars.kind == "gbnf":
+            # What GBNF cannot say exactly is checked when the call is decoded.
+            text = gbnf_calls(calls, relaxed=[], **around)
+        else:
+            text = calls_grammar(calls, **around)
+        try:
+            return self._grammars.compile(text)
+        except GrammarError:
+            check_calls(calls)  # Names the tool and the field.
+            raise
+
+    def _schema(self, name: str, narrowed: tuple[tuple[str, str, str], ...]) -> Mapping[str, Any]:
+        limits = {argument: orjson.loads(schema) for tool, argument, schema in narrowed if tool == name}
+        schema = self._agent.by_name[name].parameters.schema
+        return lower(schema, where=name, string_max=STRING_CHARS_MAX, narrowed=limits).schema
+
+    def _sampler(self, seed: int) -> Sampler:
+        return Seeded(seed, temperature=self._temperature) if self._temperature else GREEDY
+
+
+def _event(ask: AskModel, written: Generation, reused: int, micros: int) -> Event:
+    if written.stop == "context_full" and not written.token_ids:
+        return ModelFailed(0, ask.effect_id, "context_full", "no room is left for an answer", written.prompt)
+    if not written.complete and not written.token_ids and written.stop == "limit":
+        return ModelFailed(0, ask.effect_id, "engine", f"no call fits into the {ask.max_tokens} tokens that are left")
+    usage = Usage(
+        prompt=written.prompt,
+        evaluated=written.prompt - reused,
+        completion=len(written.token_ids),
+        forced=written.forced,
+        micros=micros,
+    )
+    stop = "limit" if written.stop == "context_full" else written.stop
+    ids = pack_ids(written.token_ids)
+    return ModelAnswered(0, ask.effect_id, written.text, stop, usage, ids, written.closed_early)
