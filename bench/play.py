@@ -9,6 +9,7 @@ from edgeagent.core.agent import Agent
 from edgeagent.core.budget import Budget
 from edgeagent.core.effects import CallTool
 from edgeagent.core.events import Event, ModelAnswered, SessionStarted, ToolReturned, UserSaid
+from edgeagent.core.replay import Step
 from edgeagent.core.state import State
 from edgeagent.core.step import step
 from edgeagent.core.values import Usage
@@ -30,17 +31,17 @@ def started() -> State:
     return state
 
 
-def turn(state: State, at_ms: int) -> tuple[State, list[Event]]:
-    """One turn with one call; returns the state after it and its four events."""
+def turn(state: State, at_ms: int, play: Step = step) -> tuple[State, list[Event]]:
+    """One turn with one call, by this step; returns the state after it and its four events."""
     events: list[Event] = [UserSaid(at_ms, "Open the north valve for 30 seconds.")]
-    state, (ask,) = step(AGENT, state, events[-1])
+    state, (ask,) = play(AGENT, state, events[-1])
     events.append(ModelAnswered(at_ms + 1, ask.effect_id, CALL, "closed", USAGE, TOKEN_IDS))
-    state, (call,) = step(AGENT, state, events[-1])
+    state, (call,) = play(AGENT, state, events[-1])
     assert isinstance(call, CallTool)
     events.append(ToolReturned(at_ms + 2, call.effect_id, RESULT, 150))
-    state, (ask,) = step(AGENT, state, events[-1])
+    state, (ask,) = play(AGENT, state, events[-1])
     events.append(ModelAnswered(at_ms + 3, ask.effect_id, "The north valve is open.", "end", USAGE, TOKEN_IDS[:18]))
-    state, _ = step(AGENT, state, events[-1])
+    state, _ = play(AGENT, state, events[-1])
     return state, events
 
 

@@ -219,7 +219,7 @@ def _verdict(rule: Rule) -> Verdict:
 def check_rule(rule: object, agent: Agent) -> None:
     """Refuse a rule that speaks of what the agent does not have: it would never, or always, apply."""
     if not isinstance(rule, Rule):
-        raise ConfigError(f"agent {agent.name}: policies holds {rule!r}, which is not a rule: see edgeagent.policy")
+        raise ConfigError(f"agent {agent.name}: policies holds {rule!r}, which is not a rule: see edgeagent.policy.rules")
     for tool in rule.tools:
         if tool not in agent.by_name:
             known = ", ".join(agent.tool_names) or "none"
