@@ -1,0 +1,179 @@
+"""Keep the model's memory on the disk, so that what was read once need not be read again after a restart.
+
+    <name>.kv := magic · HMAC-SHA-256 of the rest · length u32 · CBOR [format, fingerprint, tokens] · llama.cpp's state
+
+Laws. A blob reaches llama.cpp only if its hash, made with a key that never leaves this machine, is right: llama.cpp
+trusts what it is given. It is used only if the fingerprint (model, window, build, CPU) is exactly this engine's.
+Everything else is a miss, never an error: what is missing is evaluated again. Knows no agent and no session.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import platform
+import struct
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cbor2
+import llama_cpp
+
+from edgeagent.driver.llama.engine import BATCH_TOKENS, Engine
+from edgeagent.errors import ModelError
+from edgeagent.trace.disk import DISK, Disk, write_atomically
+
+FORMAT = 1
+MAGIC = b"edgeagent-kv\n\0\0\0"
+HASH_BYTES = 32
+HEAD_BYTES_MAX = 1 << 20
+FILE_BYTES_MAX = 64 << 20
+"""The most one file may take: 2,800 tokens of SmolLM2 (23 kB each), 3,500 of Gemma 3 270M (18 kB)."""
+
+FOLDER_BYTES_MAX = 256 << 20
+"""The most all files of a folder may take; the oldest go first."""
+
+
+@dataclass(frozen=True)
+class KvStore:
+    """A folder of saved memories. `secret` is this machine's own key."""
+
+    folder: Path
+    secret: bytes
+    disk: Disk = DISK
+    file_bytes_max: int = FILE_BYTES_MAX
+    folder_bytes_max: int = FOLDER_BYTES_MAX
+
+    def save(self, engine: Engine, name: str, *, length: int | None = None) -> bool:
+        """Save the memory of sequence 0, or its first `length` tokens (the rest is then dropped from memory too).
+
+        False when nothing was saved: it is empty, too large, or the disk does not take it.
+        """
+        if length is not None:
+            engine.align(engine.kept()[:length], keep_last=False)
+        tokens = engine.kept()
+        if not tokens:
+            return False
+        try:
+            state = engine.export_state()
+            content = self._sealed(fingerprint(engine), tokens, state)
+            if len(content) > self.file_bytes_max:
+                return False
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            write_atomically(self.disk, self.path(name), content)
+            self._keep_small(self.path(name))
+        except (OSError, ModelError):
+            return False
+        return True
+
+    def restore(self, engine: Engine, name: str) -> int:
+        """Put a saved memory into the empty engine; return how many tokens it holds, 0 for a miss."""
+        opened = self._opened(name, fingerprint(engine))
+        if opened is None:
+            return 0
+        tokens, state = opened
+        return len(tokens) if len(tokens) < engine.n_ctx and engine.import_state(state, tokens) else 0
+
+    def path(self, name: str) -> Path:
+        """Where the memory of that name is."""
+        return self.folder / f"{name}.kv"
+
+    def _sealed(self, mark: str, tokens: list[int], state: bytes | bytearray) -> bytes:
+        head = cbor2.dumps([FORMAT, mark, _packed(tokens)], canonical=True)
+        rest = b"".join((struct.pack("<I", len(head)), head, state))
+        return MAGIC + hmac.digest(self.secret, rest, "sha256") + rest
+
+    def _opened(self, name: str, mark: str) -> tuple[list[int], memoryview] | None:
+        """The tokens and state of a file that is whole, ours, and of this engine; None for anything else."""
+        begin = len(MAGIC) + HASH_BYTES
+        try:
+            if self.path(name).stat().st_size > self.file_bytes_max:
+                return None
+            content = self.path(name).read_bytes()
+        except OSError:
+            return None
+        rest = memoryview(content)[begin:]
+        if content[: len(MAGIC)] != MAGIC or len(rest) < 4:
+            return None
+        if not hmac.compare_digest(hmac.digest(self.secret, rest, "sha256"), content[len(MAGIC) : begin]):
+            return None
+        (length,) = struct.unpack_from("<I", rest)
+        head: Any = cbor2.loads(bytes(rest[4 : 4 + min(length, HEAD_BYTES_MAX)]))
+        if head[:2] != [FORMAT, mark]:
+            return None
+        return _unpacked(head[2]), rest[4 + length :]
+
+    def _keep_small(self, newest: Path) -> None:
+        """Remove the oldest files until the folder is small enough; never the newest."""
+        files = sorted(self.folder.glob("*.kv"), key=lambda f: f.stat().st_mtime_ns)
+        total = sum(f.stat().st_size for f in files)
+        for file in files:
+            if total <= self.folder_bytes_max or file == newest:
+                continue
+            total -= file.stat().st_size
+            with contextlib.suppress(OSError):
+                file.unlink()
+
+
+@dataclass(frozen=True)
+class Warm:
+    """What is restored when a session begins or goes on, and saved when it rests for good.
+
+    `session` is its own memory; `prefix` that of the agent (system text and tools), shared by all its sessions.
+    """
+
+    session: KvStore
+    prefix: KvStore
+    prefix_name: str
+
+    def restore(self, engine: Engine) -> int:
+        """Restore the session's memory, or else the agent's prefix; return how many tokens that saved."""
+        return self.session.restore(engine, SESSION_NAME) or self.prefix.restore(engine, self.prefix_name)
+
+    def save(self, engine: Engine, prefix_tokens: Callable[[], int]) -> None:
+        """Save the session's memory; and the agent's prefix, if it was not saved before. May cut the memory to it."""
+        if not self.session.save(engine, SESSION_NAME) or self.prefix.path(self.prefix_name).exists():
+            return
+        if length := prefix_tokens():
+            self.prefix.save(engine, self.prefix_name, length=length)
+
+
+SESSION_NAME = "session"
+
+
+def fingerprint(engine: Engine) -> str:
+    """Everything that a saved memory depends on besides its tokens, as text."""
+    parts = {
+        "model": engine.model_digest,
+        "n_ctx": engine.n_ctx,
+        "sequences": engine.sequences,
+        "batch": BATCH_TOKENS,
+        "llama_cpp": llama_cpp.__version__,
+        "system": llama_cpp.llama_print_system_info().decode("utf-8", "replace").strip(),
+        "machine": platform.machine(),
+        "processor": _processor(),
+    }
+    return "; ".join(f"{name}={value}" for name, value in parts.items())
+
+
+def _processor() -> str:
+    """The CPU's name: another one may round otherwise, and then the text would not be the uncut session's."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith(("model name", "Processor", "Model", "uarch", "CPU part")):
+                return line.split(":", 1)[1].strip()
+    return platform.processor()
+
+
+def _packed(tokens: list[int]) -> bytes:
+    packed = array("i", tokens)
+    return packed.tobytes()  # In this machine's byte order, like the state itself: the file never leaves it.
+
+
+def _unpacked(packed: bytes) -> list[int]:
+    tokens = array("i")
+    tokens.frombytes(packed)
+    return tokens.tolist()
