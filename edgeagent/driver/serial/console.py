@@ -76,6 +76,11 @@ class _View:
         return set_aside(self._screen.text, self.profile.noise_patterns)
 
     @property
+    def text(self) -> str:
+        """All of the text. A device's start is looked for here: its lines are the kernel's too."""
+        return self._screen.text
+
+    @property
     def last_line(self) -> str:
         """The line that a prompt would be on."""
         return self.clean[0].rpartition("\n")[2]
@@ -334,7 +339,7 @@ class Console:
             if ended is not None:
                 return ended
             text, noise = view.clean
-            if banner := self._banner(text):
+            if banner := self._banner(view.text):
                 self.state = "booting"
                 return DeviceReset(self._body(text, left), banner, noise)
             if not came and (question := self._asks(view.last_line)):
@@ -407,7 +412,7 @@ class Console:
                     self.running = ""
                     self._leave_raw_repl()
                     return answer
-                if banner := self._banner(view.clean[0]):
+                if banner := self._banner(view.text):
                     self.running = ""
                     return DeviceReset(view.clean[0], banner)
                 if time.monotonic() >= until:
@@ -509,7 +514,7 @@ class Console:
         for state, pattern in self.profile.prompt_patterns:
             if pattern.search(last):
                 return state  # type: ignore[return-value]  # the names come from the fields of Prompts
-        if self._banner(view.clean[0]):
+        if self._banner(view.text):
             return "booting"
         return "unknown" if view.raw or self.state in READY else self.state
 
@@ -547,7 +552,7 @@ class Console:
             ended = re.search(re.escape(self._end) + r" -?\d+", text) is not None
         else:
             ended = self._prompt(view) or (self._raw and raw_repl.read(view.raw) is not None)
-        if ended or self._banner(text):
+        if ended or self._banner(view.text):
             self.running = self._question = ""
 
     def _answer_cursor(self, view: _View) -> None:

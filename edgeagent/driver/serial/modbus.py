@@ -6,6 +6,7 @@ size and checksum fit the request. A write without an answer is unknown and is n
 
 from __future__ import annotations
 
+import struct
 import threading
 import time
 from typing import Any
@@ -26,6 +27,7 @@ QUIET_S_LEAST = 0.002
 LATE_S = 0.3
 """After a missing answer the bus must be quiet this long before the next request."""
 
+FUNCTIONS = (1, 2, 3, 4, 5, 6, 15, 16)
 REASONS = {
     1: "the device does not know this function",
     2: "the device has no such address",
@@ -111,11 +113,15 @@ def _is_right(frame: bytes, wanted: Expected) -> bool:
 
 def read_pdu(pdu: bytes) -> ModbusDone | ModbusRefused:
     """Return what an answer's PDU says. Raises PeerMisbehaved."""
+    if len(pdu) < 2:
+        raise PeerMisbehaved(f"a Modbus answer of {len(pdu)} bytes")
     if pdu[0] & 0x80:
         return ModbusRefused(pdu[1], REASONS.get(pdu[1], f"the device gave the unknown reason {pdu[1]}"))
+    if pdu[0] not in FUNCTIONS:
+        raise PeerMisbehaved(f"a Modbus answer with function {pdu[0]}, which we never ask for")
     try:
         decoded: Any = DecodePDU(False).decode(pdu)
-    except (ModbusException, ValueError, IndexError) as error:
+    except (ModbusException, ValueError, IndexError, struct.error) as error:
         raise PeerMisbehaved(f"a Modbus answer {pdu[:16].hex(' ')} cannot be read: {error}") from None
     if decoded is None:
         raise PeerMisbehaved(f"a Modbus answer with function {pdu[0]}, which is unknown")

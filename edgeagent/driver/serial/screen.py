@@ -302,28 +302,33 @@ def echo_length(shown: str, sent: str) -> int | None:
 
     A wrapped echo has returns, line feeds and spaces that were never sent (pexpect#238); nothing else may differ.
     """
-    at = 0
+    matched = {0}
     for end, char in enumerate(shown):
-        if at == len(sent):
+        if len(sent) in matched:
             return end
-        if char == sent[at]:
-            at += 1
-        elif char not in "\r\n ":
-            return None
-    return len(shown) if at == len(sent) else None
+        matched = _echo_step(matched, char, sent)
+    return len(shown) if len(sent) in matched else None
 
 
 def echo_differs(shown: str, sent: str) -> bool:
     """Return whether `shown` can no longer become the echo of `sent`."""
-    at = 0
+    matched = {0}
     for char in shown:
-        if at == len(sent):
+        if len(sent) in matched:
             return False
-        if char == sent[at]:
-            at += 1
-        elif char not in "\r\n ":
-            return True
-    return False
+        matched = _echo_step(matched, char, sent)
+    return not matched
+
+
+def _echo_step(matched: set[int], char: str, sent: str) -> set[int]:
+    """How much of `sent` may be matched after one more character, given how much may be matched before it."""
+    after = {at + 1 for at in matched if at < len(sent) and sent[at] == char}
+    if char in "\r\n ":
+        after |= matched
+    if char == "\r":
+        # bash prints the first character of the next row, returns, and prints it again.
+        after |= {at - 1 for at in matched if at}
+    return after
 
 
 class Redactor:
