@@ -20,6 +20,7 @@ from edgeagent.runtime.session import Session, new_session
 from edgeagent.runtime.wiring import (
     SCRIPT_PREFIX,
     drivers_of,
+    keep_warm,
     llama_model,
     load_agent,
     scripted_model,
@@ -42,7 +43,7 @@ def open_session(agent_spec: str | None, screen: Screen, options: dict[str, Any]
     limits = (options.get("max_steps"), options.get("max_tokens"), options.get("timeout"))
     agent = with_dialect(with_limits(load_agent(agent_spec), *limits), DIALECT_START)
     model = open_model(agent, settings.model, screen, verbose=options.get("verbose", False))
-    return new_session(
+    session = new_session(
         agent,
         step_of(agent),
         drivers_of(agent, model, ask_on_terminal),
@@ -55,6 +56,8 @@ def open_session(agent_spec: str | None, screen: Screen, options: dict[str, Any]
         limits=Limits(steps=limits[0], completion_tokens=limits[1], seconds=limits[2]),
         watch=screen.watch,
     )
+    keep_warm(model, settings.model, session.directory)
+    return session
 
 
 def _named_directory(options: dict[str, Any]) -> Path:
@@ -77,7 +80,7 @@ def reopen_session(directory: Path, agent_spec: str | None, screen: Screen, opti
     given = {**options, "model": options.get("model") or about.model, "context_tokens": about.context_tokens}
     settings = settings_from(resolved_spec(about, directory), **given)
     model = open_model(agent, settings.model, screen, verbose=options.get("verbose", False), answered=answered)
-    return resume_session(
+    session = resume_session(
         directory,
         agent,
         step_of(agent),
@@ -85,6 +88,8 @@ def reopen_session(directory: Path, agent_spec: str | None, screen: Screen, opti
         durability=options.get("durability"),
         watch=screen.watch,
     )
+    keep_warm(model, settings.model, directory)
+    return session
 
 
 def open_model(agent: Agent, settings: ModelSettings, screen: Screen, *, verbose: bool, answered: int = 0) -> Driver:

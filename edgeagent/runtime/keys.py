@@ -9,6 +9,8 @@ from pathlib import Path
 from edgeagent.errors import TraceError
 
 KEY_NAME = "cache.key"
+KV_NAME = "kv"
+"""The folder of a model's saved memories, in a session and in the state folder."""
 KEY_BYTES = 32
 
 

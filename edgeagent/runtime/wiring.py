@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib.util
 import sys
@@ -21,9 +22,10 @@ from edgeagent.driver.base import Driver
 from edgeagent.driver.person import Decide, PersonDriver, nobody
 from edgeagent.driver.scripted import ScriptedModel
 from edgeagent.driver.tool import ToolDriver
-from edgeagent.errors import ConfigError, EdgeAgentError
+from edgeagent.errors import ConfigError, EdgeAgentError, TraceError
 from edgeagent.policy.guard import AllowAll, Guard, RuleGuard, guarded_step
 from edgeagent.runtime.config import ModelSettings
+from edgeagent.runtime.keys import KV_NAME, local_key
 
 if TYPE_CHECKING:
     from edgeagent.driver.llama.model import LlamaDriver
@@ -120,6 +122,15 @@ def llama_model(
         verbose=verbose,
         digest=stored.sha256 if stored else None,
     )
+
+
+def keep_warm(model: Driver, settings: ModelSettings, directory: Path) -> None:
+    """Give the model back the memory that this session, or this agent, has left; it leaves it again when it closes."""
+    if isinstance(model, ScriptedModel) or not settings.warm:
+        return
+    root = directory.parent.parent
+    with contextlib.suppress(TraceError):  # Without a key nothing is cached, and everything still works.
+        model.keep_warm(directory / KV_NAME, root / KV_NAME, local_key(root))  # type: ignore[attr-defined] # not imported here: it brings llama.cpp
 
 
 def _split_spec(spec: str) -> tuple[Path, str]:

@@ -34,18 +34,22 @@ FILE_BYTES_MAX = 64 << 20
 """The most one file may take: 2,800 tokens of SmolLM2 (23 kB each), 3,500 of Gemma 3 270M (18 kB)."""
 
 FOLDER_BYTES_MAX = 256 << 20
-"""The most all files of a folder may take; the oldest go first."""
+"""The most all files together may take; the oldest go first."""
 
 
 @dataclass(frozen=True)
 class KvStore:
-    """A folder of saved memories. `secret` is this machine's own key."""
+    """A folder of saved memories. `secret` is this machine's own key.
+
+    `siblings` are a folder and a pattern of files in it that share the room with these.
+    """
 
     folder: Path
     secret: bytes
     disk: Disk = DISK
     file_bytes_max: int = FILE_BYTES_MAX
     folder_bytes_max: int = FOLDER_BYTES_MAX
+    siblings: tuple[Path, str] | None = None
 
     def save(self, engine: Engine, name: str, *, length: int | None = None) -> bool:
         """Save the memory of sequence 0, or its first `length` tokens (the rest is then dropped from memory too).
@@ -108,7 +112,8 @@ class KvStore:
 
     def _keep_small(self, newest: Path) -> None:
         """Remove the oldest files until the folder is small enough; never the newest."""
-        files = sorted(self.folder.glob("*.kv"), key=lambda f: f.stat().st_mtime_ns)
+        folder, pattern = self.siblings or (self.folder, "*.kv")
+        files = sorted(folder.glob(pattern), key=lambda f: f.stat().st_mtime_ns)
         total = sum(f.stat().st_size for f in files)
         for file in files:
             if total <= self.folder_bytes_max or file == newest:

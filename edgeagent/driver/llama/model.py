@@ -7,6 +7,7 @@ the model to what was decided.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import queue
 import threading
@@ -28,6 +29,7 @@ from edgeagent.driver.base import Post
 from edgeagent.driver.llama.constraint import Compiled, GrammarEngine, Grammars, check_calls
 from edgeagent.driver.llama.decode import Generation, OnText, generate
 from edgeagent.driver.llama.engine import Engine, Progress
+from edgeagent.driver.llama.kv import KvStore, Warm, fingerprint
 from edgeagent.driver.llama.prompt import Words, pack_ids, prompt_tokens
 from edgeagent.driver.llama.sampling import GREEDY, Sampler, Seeded
 from edgeagent.driver.llama.template import Template, builtin_template
@@ -67,6 +69,7 @@ class LlamaDriver:
         self._temperature = temperature
         self._on_text, self._on_progress = on_text, on_progress
         self._system = self._dialect.system_text(agent.system, agent.tools)
+        self._warm: Warm | None = None
         self._cancelled: set[int] = set()
         self._asks: queue.Queue[tuple[AskModel, Post] | None] = queue.Queue()
         self._thread = threading.Thread(target=self._work, name="model", daemon=True)
@@ -123,6 +126,17 @@ class LlamaDriver:
             f"{self._engine.n_ctx} tokens"
         )
 
+    def keep_warm(self, session_folder: Path, prefix_folder: Path, secret: bytes) -> int:
+        """Restore what the session, or else the agent's prefix, left in memory; save it again on `close`.
+
+        Call it before the first ask. Returns how many tokens need not be evaluated.
+        """
+        name = hashlib.sha256(f"{self._system} {fingerprint(self._engine)}".encode()).hexdigest()[:32]
+        siblings = (session_folder.parent.parent, f"*/{session_folder.name}/*.kv")
+        session = KvStore(session_folder, secret, siblings=siblings)
+        self._warm = Warm(session, KvStore(prefix_folder, secret), name)
+        return self._warm.restore(self._engine)
+
     def submit(self, effect: Effect, post: Post) -> None:
         """Queue the ask; its one event follows."""
         assert isinstance(effect, AskModel), "the wiring sends only model calls here"
@@ -136,6 +150,8 @@ class LlamaDriver:
         """End the thread, the template's process and the model. Nothing is posted afterwards."""
         self._asks.put(None)
         self._thread.join()
+        if self._warm is not None:
+            self._warm.save(self._engine, self._prefix_tokens)
         self._template.close()
         self._engine.close()
 
@@ -179,6 +195,8 @@ class LlamaDriver:
             should_stop=lambda: ask.effect_id in self._cancelled,
             on_text=self._on_text,
             on_progress=self._on_progress,
+            # What a small model adds to its one sentence about a result is that sentence again.
+            stop_texts=("\n",) if ask.messages[-1].role == "tool" and decision == "only" else (),
         )
         return _event(ask, written, reused, (time.perf_counter_ns() - began) // 1000)
 
@@ -189,6 +207,12 @@ class LlamaDriver:
         )
         begins = bool(bos_token) and rendered.startswith(bos_token)
         return prompt_tokens(rendered, words, self._engine, bos=self._engine.adds_bos and not begins)
+
+    def _prefix_tokens(self) -> int:
+        """How much of the memory is the same for every session of this agent."""
+        alone = self._prompt([Words(self._system)], [{"role": "system", "content": self._system}])
+        kept = self._engine.kept()
+        return next((n for n, (one, other) in enumerate(zip(kept, alone, strict=False)) if one != other), 0)
 
     def _decide(self, ask: AskModel, prompt: list[int], deadline: float | None) -> Answer:
         """Whether a call or words follow, where both may."""
