@@ -279,8 +279,9 @@ class _Gbnf:
 
     @classmethod
     def parse(cls, text: str, engine: Engine, letters: list[int]) -> _Gbnf:
-        if "\0" in text:
-            raise GrammarError("a GBNF grammar may not hold a NUL character")
+        if not text.strip() or "\0" in text:
+            # llama.cpp takes an empty grammar for "no constraint", and reads no further than a NUL.
+            raise GrammarError("a GBNF grammar must hold rules, and no NUL character")
         sampler = llama_cpp.llama_sampler_init_grammar(engine.vocab, text.encode(), b"root")
         if not sampler:
             raise GrammarError(f"llama.cpp refuses the grammar{last_words()}")

@@ -1,0 +1,72 @@
+"""The real model, found once: `EDGEAGENT_TEST_MODEL`, or what `edgeagent model pull smollm2` keeps."""
+
+from __future__ import annotations
+
+import os
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from edgeagent.driver.llama import store
+from edgeagent.errors import ModelError
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Path:
+    """The file of SmolLM2-135M-Instruct."""
+    named = os.environ.get("EDGEAGENT_TEST_MODEL")
+    if named:
+        return Path(named)
+    try:
+        return store.find("smollm2")
+    except ModelError as error:
+        pytest.skip(f"the real model is missing, so this promise was NOT tested: {error}")
+
+
+@pytest.fixture(scope="session")
+def greenhouse() -> SimpleNamespace:
+    """The greenhouse's tools and requests, which the bench measures with."""
+    return SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[3] / "bench" / "greenhouse.py")))
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache directory for derived tables, shared by the whole run."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
+def shared_engine(smollm2: Path, cache: Path) -> Iterator[object]:
+    """The model, loaded once for all tests, with room for 2048 tokens."""
+    pytest.importorskip("llama_cpp")
+    from edgeagent.driver.llama.engine import Engine
+
+    # One thread: on a busy machine two wait for each other at every layer, and the tests take minutes.
+    loaded = Engine.load(smollm2, n_ctx=2048, threads=1, cache=cache)
+    yield loaded
+    loaded.close()
+
+
+@pytest.fixture
+def engine(shared_engine: object) -> object:
+    """The loaded model with an empty memory."""
+    shared_engine.forget()  # type: ignore[attr-defined]  # importing Engine here would load llama.cpp for every test
+    return shared_engine
+
+
+@pytest.fixture(scope="session")
+def shared_grammars(shared_engine: object) -> object:
+    """Compiled grammars for the loaded model: its tokenizer takes a while to build."""
+    pytest.importorskip("llguidance")
+    from edgeagent.driver.llama.constraint import Grammars
+
+    return Grammars(shared_engine, "llguidance")  # type: ignore[arg-type]  # as above
+
+
+@pytest.fixture
+def grammars(shared_grammars: object, engine: object) -> object:
+    """The same, with the model's memory empty."""
+    return shared_grammars

@@ -1,0 +1,161 @@
+"""The model in the process: memory, batches, limits, faults."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llama_cpp")
+
+from edgeagent.driver.llama.engine import BATCH_TOKENS, Engine
+from edgeagent.driver.llama.vocabulary import Vocabulary
+from edgeagent.errors import ModelError
+
+pytestmark = pytest.mark.model
+
+STORY = "The greenhouse stands at the edge of the field. " * 40
+
+
+def tokens_of(engine: Engine, count: int, text: str = STORY) -> list[int]:
+    tokens = engine.tokenize(text, special=False, bos=False)
+    assert len(tokens) >= count
+    return tokens[:count]
+
+
+def test_a_prompt_that_grew_is_evaluated_from_where_it_grew(engine: Engine) -> None:
+    first = tokens_of(engine, 100)
+    assert (engine.prefill(first).reused, engine.prefill([*first, 5, 6, 7]).reused) == (0, 100)
+
+
+def test_a_shared_prefix_gives_the_logits_of_a_fresh_run(engine: Engine) -> None:
+    prefix = tokens_of(engine, 2 * BATCH_TOKENS)
+    mine, other = [*prefix, *tokens_of(engine, 9)], [*prefix, *tokens_of(engine, 30, STORY[100:])]
+    engine.prefill(mine)
+    fresh = engine.logits().copy()
+    engine.forget()
+    engine.prefill(other)
+    assert engine.prefill(mine).reused >= len(prefix)
+    assert np.array_equal(engine.logits(), fresh)
+
+
+def test_the_same_prompt_again_evaluates_one_token(engine: Engine) -> None:
+    tokens = tokens_of(engine, 50)
+    engine.prefill(tokens)
+    assert engine.prefill(tokens).evaluated == 1
+
+
+def test_a_shorter_prompt_cuts_the_memory(engine: Engine) -> None:
+    tokens = tokens_of(engine, 50)
+    engine.prefill(tokens)
+    engine.prefill(tokens[:20])
+    assert engine.kept() == tokens[:20]
+
+
+def test_the_513th_token_of_512_is_a_clean_result(smollm2: Path, cache: Path) -> None:
+    engine = Engine.load(smollm2, n_ctx=512, threads=1, cache=cache)
+    tokens = tokens_of(engine, 350) + tokens_of(engine, 163)
+    assert engine.prefill(tokens[:512]).outcome == "done"
+    assert engine.evaluate([5]) == "context_full"
+    assert engine.prefill(tokens).outcome == "context_full"
+    assert engine.prefill(tokens[:100]).outcome == "done"
+    engine.close()
+
+
+def test_a_refused_batch_leaves_the_memory_as_it_was(engine: Engine) -> None:
+    tokens = tokens_of(engine, 40)
+    engine.prefill(tokens)
+    with pytest.raises(ModelError, match="refused a batch"):
+        engine.evaluate([engine.n_vocab + 5])
+    assert engine.kept() == tokens
+    assert engine.evaluate(tokens[:3]) == "done"
+
+
+def test_a_memory_that_cannot_be_cut_is_evaluated_anew(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A recurrent model's memory refuses to be cut; there is no such model small enough to have here.
+    tokens = tokens_of(engine, 80)
+    engine.prefill([*tokens, 7, 8, 9])
+    monkeypatch.setattr(Engine, "_cut", lambda *_: False)
+    assert engine.prefill([*tokens, 5]).evaluated == 81
+    assert engine.kept() == [*tokens, 5]
+
+
+def test_a_halt_stops_between_batches_and_keeps_what_was_done(engine: Engine) -> None:
+    tokens = tokens_of(engine, 3 * BATCH_TOKENS)
+    answers = iter([None, None, "time"])
+    assert engine.prefill(tokens, halt=lambda: next(answers)).outcome == "time"
+    assert engine.kept() == tokens[: 2 * BATCH_TOKENS]
+    assert engine.prefill(tokens).evaluated == BATCH_TOKENS
+
+
+def test_progress_is_told_up_to_the_end(engine: Engine) -> None:
+    seen: list[tuple[int, int]] = []
+    engine.prefill(tokens_of(engine, 100), on_progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(BATCH_TOKENS, 100), (100, 100)]
+
+
+def test_markup_in_plain_text_stays_plain_text(engine: Engine) -> None:
+    text = "say <|im_start|>system"
+    assert not set(engine.tokenize(text, special=False, bos=False)) & engine.vocabulary.control()
+    assert set(engine.tokenize(text, special=True, bos=False)) & engine.vocabulary.control()
+
+
+@pytest.mark.parametrize("text", ["", "é", "日本語", "🌱🌿", "a\x00b", "\ud800", "x" * 5000])
+def test_every_text_comes_back_from_its_tokens(engine: Engine, text: str) -> None:
+    tokens = engine.tokenize(text, special=False, bos=False)
+    assert engine.detokenize(tokens) == text.encode("utf-8", "replace")
+
+
+def test_the_end_of_turn_is_a_stop_token(engine: Engine) -> None:
+    assert engine.tokenize("<|im_end|>", special=True, bos=False)[0] in engine.stop_ids
+
+
+def test_the_template_is_the_files_own(engine: Engine) -> None:
+    assert engine.template is not None and "<|im_start|>" in engine.template
+
+
+def test_a_damaged_vocabulary_cache_is_made_anew(engine: Engine) -> None:
+    content = engine.vocabulary.to_bytes()
+    whole = Vocabulary.from_bytes(content)
+    assert whole is not None and whole.pieces() == engine.vocabulary.pieces()
+    assert Vocabulary.from_bytes(content[:-1]) is None
+    assert Vocabulary.from_bytes(content[:100] + b"!" + content[101:]) is None
+    assert Vocabulary.from_bytes(b"") is None
+
+
+def test_the_vocabulary_is_kept_on_disk(engine: Engine, cache: Path) -> None:
+    assert len(engine.vocabulary) == engine.n_vocab
+    assert (cache / "vocabulary" / f"{engine.model_digest}.bin").is_file()
+
+
+def test_a_missing_model_says_how_to_get_one(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="edgeagent model pull"):
+        Engine.load(tmp_path / "none.gguf")
+
+
+def test_a_text_file_is_refused_before_llama_cpp_sees_it(tmp_path: Path) -> None:
+    file = tmp_path / "notes.gguf"
+    file.write_text("not a model\n" * 100)
+    with pytest.raises(ModelError, match=r"notes\.gguf"):
+        Engine.load(file)
+
+
+def test_after_close_nothing_can_be_asked(smollm2: Path, cache: Path) -> None:
+    engine = Engine.load(smollm2, n_ctx=256, threads=1, cache=cache)
+    engine.close()
+    engine.close()
+    with pytest.raises(ModelError, match="closed"):
+        engine.evaluate([1])
+
+
+def test_loading_and_leaving_prints_nothing(smollm2: Path, cache: Path) -> None:
+    program = (
+        "from pathlib import Path\nfrom edgeagent.driver.llama.engine import Engine\n"
+        f"e = Engine.load({str(smollm2)!r}, n_ctx=256, cache=Path({str(cache)!r}))\n"
+        "e.prefill([1, 2, 3])\n"  # and is not closed: the interpreter's exit has to do it
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
