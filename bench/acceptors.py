@@ -16,12 +16,25 @@ import llguidance
 
 from edgeagent.errors import GrammarError
 
+# Bytes after which a walk that has found no end is given up.
+WALK_BYTES_MAX = 2_000
+
 
 class Acceptor(Protocol):
     """A grammar that can be asked about texts."""
 
     def accepts(self, text: str) -> bool:
         """Whether the whole text fits, and may end there."""
+
+    def walk(self, choose: Choose) -> str | None:
+        """A text of the grammar, byte by byte as `choose` likes; None when it comes to no end."""
+
+
+class Choose(Protocol):
+    """Picks a way through a grammar."""
+
+    def __call__(self, allowed: list[int], may_end: bool, written: int) -> int | None:
+        """One of the bytes that may follow, or None to end where that may be."""
 
 
 class Llguidance:
@@ -38,6 +51,21 @@ class Llguidance:
         taken = self._matcher.try_consume_tokens(tokens)
         self._check()
         return bool(taken == len(tokens) and self._matcher.is_accepting())
+
+    def walk(self, choose: Choose) -> str | None:
+        """A text of the grammar, byte by byte as `choose` likes; None when it comes to no end."""
+        self._matcher.reset()
+        text = bytearray()
+        while len(text) < WALK_BYTES_MAX:
+            bias = self._matcher.compute_logit_bias()
+            allowed = [byte for byte in range(256) if bias[byte]]
+            byte = choose(allowed, self._matcher.is_accepting(), len(text)) if allowed else None
+            if byte is None:
+                return _text(text) if self._matcher.is_accepting() else None
+            text.append(byte)
+            self._matcher.consume_token(byte)
+            self._check()
+        return None
 
     def _check(self) -> None:
         if error := self._matcher.get_error():
@@ -71,6 +99,28 @@ class Gbnf:
             llama_cpp.llama_sampler_accept(self._sampler, token)
         return self._allows(self._vocabulary.end)
 
+    def walk(self, choose: Choose) -> str | None:
+        """A text of the grammar, byte by byte as `choose` likes; None when it comes to no end."""
+        llama_cpp.llama_sampler_reset(self._sampler)
+        text = bytearray()
+        while len(text) < WALK_BYTES_MAX:
+            allowed = self._allowed_bytes()
+            may_end = self._allows(self._vocabulary.end)
+            byte = choose(allowed, may_end, len(text)) if allowed else None
+            if byte is None:
+                return _text(text) if may_end else None
+            text.append(byte)
+            llama_cpp.llama_sampler_accept(self._sampler, self._vocabulary.of_byte[byte])
+        return None
+
+    def _allowed_bytes(self) -> list[int]:
+        known = sorted(self._vocabulary.of_byte.items())
+        tokens = [llama_cpp.llama_token_data(token, 1.0, 0.0) for _, token in known]
+        candidates = (llama_cpp.llama_token_data * len(tokens))(*tokens)
+        array = llama_cpp.llama_token_data_array(candidates, len(tokens), -1, False)
+        llama_cpp.llama_sampler_apply(self._sampler, ctypes.byref(array))
+        return [byte for (byte, _), candidate in zip(known, candidates, strict=True) if candidate.logit > -1e30]
+
     def _allows(self, token: int) -> bool:
         candidate = (llama_cpp.llama_token_data * 1)(llama_cpp.llama_token_data(token, 1.0, 0.0))
         array = llama_cpp.llama_token_data_array(candidate, 1, -1, False)
@@ -80,6 +130,14 @@ class Gbnf:
     def __del__(self) -> None:
         if getattr(self, "_sampler", None):
             llama_cpp.llama_sampler_free(self._sampler)
+
+
+def _text(written: bytearray) -> str | None:
+    """The bytes as text. llama.cpp's grammars let overlong UTF-8 through; what reads the bytes refuses it."""
+    try:
+        return written.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 class ByteVocabulary:

@@ -311,12 +311,13 @@ class _Rules:
         words = re.sub("[^A-Za-z0-9]+", "-", hint.split(".")[-1]).strip("-")[:32]
         return f"{words or 'part'}-{self._count}"
 
+    def _place(self, path: str) -> str:
+        parts = (f"tool {self.where}" if self.where else "", f"field {path}" if path else "")
+        return ", ".join(part for part in parts if part) or "the schema"
+
     def relax(self, path: str, keyword: str, reason: str) -> None:
         if self.relaxed is None:
-            place = ", ".join(
-                part for part in (f"tool {self.where}" if self.where else "", f"field {path}" if path else "") if part
-            )
-            raise GrammarError(f"{place or 'the schema'}: {keyword}: {reason}")
+            raise GrammarError(f"{self._place(path)}: {keyword}: {reason}")
         note = Relaxation(path, keyword, reason)
         if note not in self.relaxed:
             self.relaxed.append(note)
@@ -407,12 +408,12 @@ class _Rules:
             above = _Edge(0, "", False) if low is None or low < 0 else _edge(low, low_open)
             options += self._decimals(above, None if high is None else _edge(high, high_open))
         if not options:
-            raise GrammarError(f"{path}: no number with {SIGNIFICANT_MAX} digits lies inside the bounds")
+            raise GrammarError(f"{self._place(path)}: no number of {SIGNIFICANT_MAX} digits lies inside the bounds")
         return self.named(path or "number", " | ".join(options))
 
     def _decimals(self, low: _Edge, high: _Edge | None) -> list[str]:
         """Alternatives for the decimals between two that are not negative."""
-        top = 10**SIGNIFICANT_MAX - 1 if high is None else high.whole
+        top = 10 ** max(DIGITS_MAX, len(str(low.whole)) + 1) - 1 if high is None else high.whole
         if high is not None and low.whole == high.whole:
             return self._fraction(low, high)
         options = self._fraction(low, None)

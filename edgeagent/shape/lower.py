@@ -44,6 +44,8 @@ INTEGER_MAX = 2**63 - 1024
 FLOAT_MAX = 1e18
 # Different places of one schema: a grammar larger than that is a mistake, and takes seconds.
 PLACES_MAX = 5_000
+# Lengths up to which it is worked out whether a pattern has a text of that length.
+LENGTHS_TRIED_MAX = 2_000
 
 NEVER: Any = False
 
@@ -359,6 +361,8 @@ class _Lowering:
             return NEVER
         if sharper:
             self.restrict(path, "number", "written without an exponent")
+            for key in sharper.keys() & {"exclusiveMinimum", "exclusiveMaximum"}:
+                self.relax(path, key, "more digits than a double has may round onto the bound itself")
         else:
             self.relax(path, "number", "many digits or an exponent may leave the range of a float")
         return {"type": "number", **sharper}
@@ -375,6 +379,8 @@ class _Lowering:
                 most = max(self.string_max, least)
                 self.restrict(path, "maxLength", f"at most {most} characters, for nothing else bounds it")
             return {"type": "string", **_lengths(least, most, "Length")}
+        if not _some_length(tree, least, most):
+            return NEVER
         cut = pattern.within(tree, least, most)
         longest = pattern.lengths(cut or tree)[1]
         if self.string_max is not None and longest is None and most is None:
@@ -550,6 +556,17 @@ class _Lowering:
         names = plain.get("propertyNames", True)
         value = self.place(part, f"{path}.*")
         return self._map_with_names(self.place(both(key, names), f"{path} (key)"), value, limits, path)
+
+
+def _some_length(tree: pattern.Tree, least: int, most: int | None) -> bool:
+    """Return whether a text of the pattern has a length inside; a very long one is believed."""
+    low, high = pattern.lengths(tree)
+    if (most is not None and low > most) or (high is not None and high < least):
+        return False
+    end = most if most is not None else high
+    if end is None or end > LENGTHS_TRIED_MAX:
+        return True
+    return pattern.possible_lengths(tree, end) >> least != 0
 
 
 def _all(parts: list[Any]) -> Any:

@@ -300,6 +300,56 @@ def _total(highs: list[int | None]) -> int | None:
     return None if None in highs else sum(high for high in highs if high is not None)
 
 
+def possible_lengths(tree: Tree, most: int) -> int:
+    """Return the lengths up to `most` that some matching text has, as bits: bit n is length n."""
+    cap = (1 << (most + 1)) - 1
+    match tree:
+        case Chars():
+            return 2 & cap if tree.ranges else 0
+        case Edge():
+            return 1
+        case Seq():
+            bits = 1
+            for part in tree.parts:
+                bits = _sums(bits, possible_lengths(part, most), cap)
+            return bits
+        case Alt():
+            bits = 0
+            for option in tree.options:
+                bits |= possible_lengths(option, most)
+            return bits
+        case Repeat():
+            return _repeated(tree, possible_lengths(tree.item, most), most, cap)
+        case _:
+            assert_never(tree)
+
+
+def _sums(left: int, right: int, cap: int) -> int:
+    total = 0
+    while right:
+        lowest = right & -right
+        total |= left << (lowest.bit_length() - 1)
+        right ^= lowest
+    return total & cap
+
+
+def _repeated(tree: Repeat, item: int, most: int, cap: int) -> int:
+    bits = 1
+    for _ in range(tree.least):
+        longer = _sums(bits, item, cap)
+        if longer == bits:
+            break
+        bits = longer
+    total = bits
+    # Every further round adds a character or changes nothing, so that `most` rounds reach all.
+    for _ in range(most if tree.most is None else min(most, tree.most - tree.least)):
+        bits = _sums(bits, item, cap)
+        if bits | total == total:
+            break
+        total |= bits
+    return total
+
+
 def bounded(tree: Tree, most: int) -> Tree:
     """Return the tree with no endless repeat left: each gets at most `most` rounds (or its own least)."""
     match tree:

@@ -263,8 +263,10 @@ def test_free_text_goes_on_until_the_trigger(parsed: Parse) -> None:
     assert not grammar.accepts("now <call>anything")
 
 
-def test_only_an_answer_is_any_text(parsed: Parse) -> None:
-    assert parsed(gbnf_calls(CALLS, **FRAME, answer="only")).accepts('{"name": "x"')  # type: ignore[arg-type]  # as above
+def test_only_an_answer_is_words_that_do_not_begin_like_a_call(parsed: Parse) -> None:
+    grammar = parsed(gbnf_calls(CALLS, **FRAME, answer="only"))  # type: ignore[arg-type]  # as above
+    assert grammar.accepts('Say {"name": "x"} or nothing.')
+    assert not grammar.accepts('{"name": "x"')
 
 
 def test_no_tool_and_no_answer_is_an_error() -> None:
