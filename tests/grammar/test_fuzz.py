@@ -1,4 +1,4 @@
-"""Schemas that nobody wrote make a grammar or an error; what it writes the decoder takes, or the report says why not."""
+"""Schemas that nobody wrote make a grammar or an error; what it writes the decoder takes, or the report says why."""
 
 from __future__ import annotations
 
