@@ -24,8 +24,8 @@ def byte_tokenizer() -> object:
     class Bytes:
         eos_token_id = 256
         bos_token_id = None
-        tokens = [bytes([byte]) for byte in range(256)] + [b"<end>"]
-        special_token_ids = [256]
+        tokens = (*(bytes([byte]) for byte in range(256)), b"<end>")
+        special_token_ids = (256,)
 
         def __call__(self, text: bytes) -> list[int]:
             return list(text)
@@ -79,7 +79,9 @@ def test_no_answer_in_words_when_a_call_is_due() -> None:
 
 
 def test_words_only_when_no_call_is_due() -> None:
-    assert accepts(calls_grammar([], **FRAME, answer="only"), "{ is a brace.")
+    grammar = calls_grammar([("count", NUMBER)], **FRAME, answer="only")
+    assert accepts(grammar, "The brace { opens.")
+    assert not accepts(grammar, '{"name": "count", "arguments": {"n": 5}}')
 
 
 def test_after_the_trigger_only_a_call_follows() -> None:
