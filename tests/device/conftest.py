@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pty
 import re
 import select
 import shutil
@@ -12,7 +11,6 @@ import signal
 import socket
 import subprocess
 import time
-import tty
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -126,6 +124,18 @@ def qemu() -> str:
     return emulator()
 
 
+@pytest.fixture(scope="module")
+def qemu_module() -> str:
+    """QEMU's path, for a whole module."""
+    return emulator()
+
+
+@pytest.fixture(scope="session")
+def device_cache() -> Path:
+    """Where tests/device/setup.sh puts things."""
+    return CACHE
+
+
 @pytest.fixture
 def free_port() -> int:
     """A TCP port of the loopback."""
@@ -167,9 +177,8 @@ def zephyr_shell() -> Iterator[Target]:
     target.end()
 
 
-@pytest.fixture
-def start_target() -> Iterator[Callable[..., Target]]:
-    """Start a target for one test; it is ended with the test."""
+def starting() -> Iterator[Callable[..., Target]]:
+    """Give a way to start targets; end them afterwards."""
     begun: list[Target] = []
 
     def begin(*args: object, **kwargs: object) -> Target:
@@ -181,17 +190,8 @@ def start_target() -> Iterator[Callable[..., Target]]:
         target.end()
 
 
-@pytest.fixture
-def pseudo_line() -> Iterator[tuple[int, str]]:
-    """A raw pseudo-terminal: the descriptor of the device's end, and the path of ours."""
-    device, ours = pty.openpty()
-    tty.setraw(device)
-    tty.setraw(ours)
-    path = os.ttyname(ours)
-    os.close(ours)
-    yield device, path
-    with contextlib.suppress(OSError):
-        os.close(device)
+start_target = pytest.fixture(starting)
+start_module_target = pytest.fixture(scope="module")(starting)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -361,7 +361,7 @@ class Console:
             # The marker is the end; the prompt may be glued to noise and is looked for on its own.
             found = re.search(re.escape(self._end) + r" (-?\d+)\s", text)
             if found is None:
-                return None
+                return self._refused_line(view, text, left, noise)
             self.state = self._classified(view)
             status, body = int(found.group(1)), self._body(text[: found.start()], left)
             return Done(body, 0, noise) if status == 0 else Failed(body, status, noise)
@@ -373,6 +373,15 @@ class Console:
         if any(re.search(each, body, re.MULTILINE) for each in failures):
             return Failed(body, None, noise)
         return Done(body, 0, noise)
+
+    def _refused_line(self, view: _View, text: str, left: str, noise: tuple[str, ...]) -> Outcome | None:
+        """A line that the shell could not read was not begun: its prompt is back, the begin marker is not there."""
+        shown = text.partition("\n")[2]
+        failures = self.profile.transaction.failure
+        if f"{left}a\n" in shown or not any(re.search(each, shown, re.MULTILINE) for each in failures):
+            return None
+        self.state = self._classified(view)
+        return Failed(shown.rpartition("\n")[0].strip("\n"), None, noise)
 
     def _body(self, text: str, left: str) -> str:
         """The answer alone: what follows the begin marker, or the echo."""

@@ -26,7 +26,7 @@ from edgeagent.driver.serial.outcome import (
     WaitingForInput,
 )
 from edgeagent.driver.serial.profile import Argument, Command, Profile, Reading
-from edgeagent.driver.serial.template import anchored, filled
+from edgeagent.driver.serial.template import anchored, filled, written
 from edgeagent.errors import DriverError, DriverUnavailable, PeerMisbehaved
 
 WORD_PATTERN = r"[A-Za-z0-9_./:@+=][A-Za-z0-9_./:@+=-]*"
@@ -98,6 +98,9 @@ class DeviceTools:
 
 def _line(command: Command, profile: Profile, arguments: dict[str, Any]) -> str:
     try:
+        for name, argument in command.arguments.items():
+            if argument.type == "word":
+                written(arguments[name], "none", name)  # One word, also where quotes could hold more.
         return filled(command.command, arguments, profile.quoting)
     except ValueError as error:
         raise DriverError(f"{command.name}: {error}; nothing was sent") from None
