@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
@@ -14,7 +14,7 @@ import msgspec
 
 from edgeagent.core.budget import Budget
 from edgeagent.core.values import ToolCall, canonical_json
-from edgeagent.errors import ConfigError, ShapeError
+from edgeagent.errors import ConfigError, IllegalTransition, ShapeError
 from edgeagent.shape.types import Shape, shape_of_parameters
 
 ToolEffect = Literal["read", "write", "irreversible"]
@@ -34,6 +34,7 @@ class Tool:
     before every call; `timeout_s` how long it may take. `pre` is a predicate over the typed arguments (by name),
     `post` over the typed result (and the arguments, if it takes more than one): True, or False, or a text that says
     what is wrong. A call whose `pre` does not hold never runs; a result whose `post` does not hold is a failure.
+    `agent` is set when a call of this tool is a session of a sub-agent (`Agent.as_tool`).
     """
 
     function: Callable[..., Any]
@@ -48,6 +49,7 @@ class Tool:
     examples: tuple[str, ...] = ()
     pre: Callable[..., Any] | None = None
     post: Callable[..., Any] | None = None
+    agent: Agent | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself, as if it had not been declared a tool."""
@@ -61,7 +63,10 @@ class Tool:
     def described(self) -> dict[str, Any]:
         """What the model, the digest and the checks see of this tool."""
         conditions = {"pre": self.pre, "post": self.post}
-        return {name: f.__qualname__ for name, f in conditions.items() if f is not None} | {
+        more = {name: f.__qualname__ for name, f in conditions.items() if f is not None}
+        if self.agent is not None:
+            more["agent"] = self.agent.digest
+        return more | {
             "name": self.name,
             "description": self.description,
             "parameters": self.parameters.schema,
@@ -172,6 +177,7 @@ class Agent:
         twice = [t.name for t in self.tools if [u.name for u in self.tools].count(t.name) > 1]
         if twice:
             raise ConfigError(f"agent {self.name} has two tools called {twice[0]}: rename one with @tool(name=...)")
+        _ = self.family  # Checked now, like everything else.
 
     @cached_property
     def by_name(self) -> dict[str, Tool]:
@@ -182,6 +188,59 @@ class Agent:
     def tool_names(self) -> tuple[str, ...]:
         """The tools' names, in the order of declaration."""
         return tuple(t.name for t in self.tools)
+
+    @cached_property
+    def family(self) -> dict[str, Tool]:
+        """The tools by name, those of sub-agents at every depth too. Raises ConfigError for two under one name."""
+        found = dict(self.by_name)
+        for sub in self.tools:
+            for name, each in (sub.agent.family if sub.agent else {}).items():
+                if found.setdefault(name, each) is not each:
+                    raise ConfigError(
+                        f"agent {self.name} and its sub-agent {sub.name} have different tools called {name}: "
+                        "a rule that names it could not tell them apart; give one of them another name"
+                    )
+        return found
+
+    @cached_property
+    def by_path(self) -> dict[str, Agent]:
+        """This agent under the empty path, and its sub-agents under theirs, as effects name them."""
+        found = {"": self}
+        for sub in self.tools:
+            for path, each in (sub.agent.by_path if sub.agent else {}).items():
+                found[f"{sub.name}/{path}" if path else sub.name] = each
+        return found
+
+    def as_tool(
+        self,
+        *,
+        description: str,
+        name: str | None = None,
+        effect: ToolEffect = "write",
+        trusted: bool = False,
+        confirm: bool = False,
+        examples: Iterable[str] = (),
+    ) -> Tool:
+        """Offer this agent to another one: a call is a session of its own, with one request and one answer.
+
+        It has its own tools and rules *and* the rules of the agent above, and at most the budget that one has left.
+        `effect`, `trusted` and `confirm` as in `@tool`; what it reads taints the agent above whatever `trusted` says.
+        """
+
+        def ask(request: str) -> str:
+            raise IllegalTransition(f"the sub-agent {self.name} is run by the step, not called")
+
+        return Tool(
+            function=ask,
+            name=name or self.name,
+            description=description,
+            idempotent=False,
+            effect=effect,
+            trusted=trusted,
+            confirm=confirm,
+            examples=tuple(examples),
+            agent=self,
+        )
 
     @cached_property
     def digest(self) -> str:
@@ -201,6 +260,13 @@ class Agent:
         """UTF-8 bytes that system text and tool texts take in every prompt."""
         texts = (canonical_json([t.name, t.description, t.parameters.schema]) for t in self.tools)
         return len(self.system.encode()) + sum(len(text.encode()) for text in texts)
+
+
+def family_of(agent: Agent) -> Agent:
+    """The agent with the tools of its sub-agents beside its own: what its rules speak about."""
+    if len(agent.family) == len(agent.tools):
+        return agent
+    return replace(agent, tools=tuple(agent.family.values()))
 
 
 def _check_name(kind: str, name: str) -> None:

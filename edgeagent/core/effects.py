@@ -21,6 +21,7 @@ class AskModel(msgspec.Struct, frozen=True, array_like=True, tag=1):
     text) that a given argument must fit besides its own. Several for one argument must all be kept.
     `prompt_tokens_max` is what the budget still allows; a longer prompt must be answered with ModelFailed
     (`context_full`) before it is evaluated. 0 means no limit.
+    `agent` is the path of the sub-agent that asks (`research` or `research/pages`), empty for the agent itself.
     """
 
     effect_id: int
@@ -33,6 +34,7 @@ class AskModel(msgspec.Struct, frozen=True, array_like=True, tag=1):
     closing: str = ""
     narrowed: tuple[tuple[str, str, str], ...] = ()
     prompt_tokens_max: int = 0
+    agent: str = ""
 
 
 class CallTool(msgspec.Struct, frozen=True, array_like=True, tag=2):
@@ -46,6 +48,7 @@ class CallTool(msgspec.Struct, frozen=True, array_like=True, tag=2):
     arguments: str
     timeout_ms: int
     confirmation: int = 0
+    agent: str = ""
 
 
 class AskUser(msgspec.Struct, frozen=True, array_like=True, tag=3):
@@ -56,6 +59,7 @@ class AskUser(msgspec.Struct, frozen=True, array_like=True, tag=3):
     arguments: str
     because: str
     timeout_ms: int
+    agent: str = ""
 
     @property
     def digest(self) -> str:

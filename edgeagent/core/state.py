@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from edgeagent.core.budget import Spent
+from edgeagent.core.budget import Budget, Spent
 from edgeagent.core.effects import Effect
 from edgeagent.core.events import UserDecided
 from edgeagent.core.values import CallMade, Choice, Exchange, Message, Outcome, call_digest
@@ -77,7 +77,8 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     `past` are the exchanges that still fit into the model's window, oldest first; `dropped` counts those that
     no longer do. `current` is the running turn. `trouble` is how the turn ends if the model now only talks: its
     last call was refused or failed, and none has worked since. `monitors` is the policies' memory, which core
-    carries and never reads.
+    carries and never reads. `children` are the calls of sub-agents, of which the first is running;
+    `tainted` says that one has answered which had read something untrusted.
     """
 
     version: int = STATE_VERSION
@@ -99,6 +100,23 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     density: int = DENSITY_START
     queued: tuple[str, ...] = ()
     monitors: Any = None
+    children: tuple[Child, ...] = ()
+    tainted: bool = False
+
+
+class Child(msgspec.Struct, frozen=True, array_like=True):
+    """A call of a sub-agent: a session inside the state of the agent above, or (`state` None) one that waits its turn.
+
+    `effect_id` is that of the call. `budget` is what the agent above had left when it began, `tainted` whether what it
+    was asked may have been shaped by outsiders.
+    """
+
+    effect_id: int
+    tool: str
+    request: str
+    state: State | None = None
+    budget: Budget | None = None
+    tainted: bool = False
 
 
 Transition = tuple[State, tuple[Effect, ...]]
@@ -121,7 +139,13 @@ def outstanding(state: State) -> tuple[int, ...]:
         case AwaitingModel(effect_id=effect_id):
             return (effect_id,)
         case AwaitingCalls(calls=calls):
-            return tuple(c.question_id if is_held(c) else c.effect_id for c in calls if c.answer is None)
+            below = {c.effect_id: outstanding(c.state) if c.state else () for c in state.children}
+            out = (
+                below.get(c.effect_id, (c.question_id if is_held(c) else c.effect_id,))
+                for c in calls
+                if c.answer is None
+            )
+            return tuple(effect_id for each in out for effect_id in each)
         case _:
             return ()
 

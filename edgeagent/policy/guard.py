@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from edgeagent.core.agent import Agent
+from edgeagent.core.agent import Agent, family_of
 from edgeagent.core.effects import AskModel, CallTool, CancelEffect, Effect, Finish
 from edgeagent.core.events import Event
 from edgeagent.core.state import Finished, State, Transition
@@ -96,6 +96,7 @@ class RuleGuard:
     """
 
     def __init__(self, rules: Iterable[Rule], agent: Agent) -> None:
+        agent = family_of(agent)  # Rules hold for the tools of sub-agents too.
         self.agent = agent
         self.rules = tuple(rules)
         for rule in self.rules:
@@ -219,7 +220,9 @@ def _verdict(rule: Rule) -> Verdict:
 def check_rule(rule: object, agent: Agent) -> None:
     """Refuse a rule that speaks of what the agent does not have: it would never, or always, apply."""
     if not isinstance(rule, Rule):
-        raise ConfigError(f"agent {agent.name}: policies holds {rule!r}, which is not a rule: see edgeagent.policy.rules")
+        raise ConfigError(
+            f"agent {agent.name}: policies holds {rule!r}, which is not a rule: see edgeagent.policy.rules"
+        )
     for tool in rule.tools:
         if tool not in agent.by_name:
             known = ", ".join(agent.tool_names) or "none"

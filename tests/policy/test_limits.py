@@ -28,11 +28,12 @@ from edgeagent.core.events import (
     UserDecided,
     UserSaid,
 )
-from edgeagent.core.state import AwaitingModel, State, is_resting, outstanding
+from edgeagent.core.state import State, is_resting, outstanding
 from edgeagent.core.values import Usage
 from edgeagent.policy.formula import at_least, failed
 from edgeagent.policy.guard import RuleGuard, guarded_step
 from edgeagent.policy.library import at_most, confirm_before, halt_when, lock_after_no, requires_before
+from edgeagent.policy.nested import FamilyStep
 
 MODEL_TEXTS = (
     "words",
@@ -64,7 +65,10 @@ SMALL = Agent(name="small", tools=(look, push), policies=RULES, budget=TURN, dia
 
 
 def started(agent):
-    step = partial(guarded_step, RuleGuard(agent.policies, agent))
+    if len(agent.by_path) > 1:
+        step = FamilyStep(agent, lambda each: RuleGuard(each.policies, each))
+    else:
+        step = partial(guarded_step, RuleGuard(agent.policies, agent))
     state, _ = step(agent, State(), SessionStarted(0, agent.name, agent.digest, 1, "plain", 2048, "0"))
     return step, state
 
@@ -73,11 +77,11 @@ def used_by(ask):
     return Usage(min(20, ask.prompt_tokens_max or 20), 10, min(10, ask.max_tokens))
 
 
-def answers_to(effect):
+def answers_to(effect, texts=MODEL_TEXTS):
     each = effect.effect_id
     match effect:
         case AskModel():
-            for text in MODEL_TEXTS:
+            for text in texts:
                 yield ModelAnswered(0, each, text, "end", used_by(effect))
             yield ModelFailed(0, each, "engine", "broken")
             yield EffectLost(0, each)
@@ -100,7 +104,7 @@ def assert_within(budget, spent):
         assert 0 <= calls <= budget.calls_of[name], name
 
 
-def exhaust(agent, events_max, lost_max):
+def exhaust(agent, events_max, lost_max, texts=MODEL_TEXTS):
     """Walk every run of one turn; return how many there are."""
     step, state = started(agent)
     state, effects = step(agent, state, UserSaid(0, "go"))
@@ -111,13 +115,15 @@ def exhaust(agent, events_max, lost_max):
         assert_within(agent.session_budget or Budget(**dict.fromkeys(LIMITS)), state.session_spent)
         if is_resting(state):
             assert state.outcome is not None
-            assert calls == state.session_spent.tool_calls, "calls that left are the calls that were counted"
+            # A sub-agent's call is counted and leaves as what the sub-agent does.
+            counted = state.session_spent.tool_calls
+            assert calls <= counted if len(agent.by_path) > 1 else calls == counted
             ended += 1
             continue
         assert open_effects, f"nothing is outstanding, yet the turn has not ended: {state.phase}"
         assert depth < events_max, f"a run of {depth} events has not ended: {state}"
         effect, *rest = open_effects
-        for event in answers_to(effect):
+        for event in answers_to(effect, texts):
             is_lost = isinstance(event, EffectLost)
             if is_lost and lost == lost_max:
                 continue
@@ -225,7 +231,70 @@ def test_no_sequence_of_events_passes_a_limit_or_keeps_the_run_from_ending(writt
     assert_ends(step, state, open_effects)
 
 
-def assert_ends(step, state, open_effects):
+SUB = Agent(name="sub", tools=(look, push), policies=(at_most(2, "look"),), budget=Budget(steps=3, repeats=None))
+FAMILY = Agent(
+    name="family",
+    tools=(SUB.as_tool(description="Do it."), look, push),
+    policies=(confirm_before("push"), lock_after_no("push")),
+    budget=Budget(
+        steps=6, tool_calls=4, prompt_tokens=120, completion_tokens=90, refusals=2, repeats=2, calls_of={"push": 1}
+    ),
+    session_budget=Budget(steps=12, tool_calls=7, prompt_tokens=300, completion_tokens=200, refusals=None),
+    dialect=Plain(),
+)
+SUB_CALL = '{"name": "sub", "arguments": {"request": "go"}}'
+family_events = st.one_of(events, st.tuples(st.just("ask"), st.sampled_from([SUB_CALL, f"[{SUB_CALL}, {SUB_CALL}]"])))
+
+
+@given(st.lists(st.tuples(family_events, st.integers(0, 2_000)), max_size=40))
+@settings(max_examples=400, deadline=None)
+def test_sub_agents_cannot_pass_the_limits_of_the_agent_above(written):
+    step, state = started(FAMILY)
+    state, open_effects = step(FAMILY, state, UserSaid(0, "go"))
+    open_effects = list(open_effects)
+    at_ms, yeses, calls = 0, set(), 0
+    for each, later in written:
+        at_ms += later
+        ask = next((e for e in open_effects if isinstance(e, AskModel)), None)
+        if each[0] != "ask":
+            event = event_of(each, at_ms, open_effects)
+        elif ask is not None:
+            event = ModelAnswered(at_ms, ask.effect_id, each[1], "end", used_by(ask))
+        else:
+            continue
+        if isinstance(event, UserDecided) and event.approved:
+            yeses.add(event.effect_id)
+        state, effects = step(FAMILY, state, event)
+        out = outstanding(state)
+        open_effects = [e for e in (*open_effects, *effects) if e.effect_id in out]
+        assert {e.effect_id for e in open_effects} == set(out), "what is outstanding was asked for"
+        for effect in effects:
+            calls += isinstance(effect, CallTool)
+            if isinstance(effect, CallTool) and effect.tool == "push":
+                assert effect.confirmation in yeses, "a push without its own yes"
+                yeses.discard(effect.confirmation)
+        assert_within(FAMILY.budget, state.turn_spent)
+        assert_within(FAMILY.session_budget, state.session_spent)
+        for child in state.children:
+            if child.state is not None:
+                assert_within(child.budget, child.state.session_spent)
+        assert calls <= state.session_spent.tool_calls
+    assert_ends(step, state, open_effects, FAMILY)
+
+
+def test_every_run_with_a_sub_agent_ends_within_its_limits():
+    sub = Agent(name="sub", tools=(look,), budget=Budget(steps=2, tool_calls=1))
+    above = Agent(
+        name="above",
+        tools=(sub.as_tool(description="Do it."), push),
+        policies=(confirm_before("push"),),
+        budget=Budget(steps=5, tool_calls=3, completion_tokens=60, prompt_tokens=90, refusals=2),
+        dialect=Plain(),
+    )
+    assert exhaust(above, events_max=30, lost_max=1, texts=(*MODEL_TEXTS[:4], SUB_CALL)) > 1_000
+
+
+def assert_ends(step, state, open_effects, agent=ANY):
     """Answer whatever is still out, the model always wanting more: the run must come to rest."""
     for _ in range(400):
         if is_resting(state):
@@ -233,9 +302,9 @@ def assert_ends(step, state, open_effects):
         effect = open_effects.pop(0)
         wants = (
             ModelAnswered(0, effect.effect_id, MODEL_TEXTS[4], "end", used_by(effect))
-            if isinstance(state.phase, AwaitingModel)
+            if isinstance(effect, AskModel)
             else next(iter(answers_to(effect)))
         )
-        state, effects = step(ANY, state, wants)
+        state, effects = step(agent, state, wants)
         open_effects = [e for e in (*open_effects, *effects) if e.effect_id in outstanding(state)]
     raise AssertionError(f"400 answers and no end: {state}")

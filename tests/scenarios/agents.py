@@ -54,6 +54,26 @@ def agent(name, *rules, **more):
     return Agent(name=name, tools=(pay, fetch, balance, valve, sensor), policies=rules, dialect=Plain(), **more)
 
 
+def boss(name, *rules, below=(), budget=None, trusted=False):
+    """An agent that may pay, read pages, and ask a researcher (with the rules `below`) who may pay and read too."""
+    researcher = Agent(name="research", tools=(fetch, pay), policies=below, budget=Budget(repeats=None))
+    return Agent(
+        name=name,
+        tools=(researcher.as_tool(description="Find something out.", trusted=trusted), fetch, pay),
+        policies=rules,
+        budget=budget or Budget(steps=12, tool_calls=12, repeats=None),
+        dialect=Plain(),
+    )
+
+
+def chain(name, *rules):
+    """Three agents, each asking the next; only the last one has a tool that does something."""
+    last = Agent(name="clerk", tools=(pay,), budget=Budget(repeats=None))
+    middle = Agent(name="desk", tools=(last.as_tool(description="Let it be done."), fetch), budget=Budget(repeats=None))
+    tools = (middle.as_tool(description="Have it done."),)
+    return Agent(name=name, tools=tools, policies=rules, budget=Budget(repeats=None), dialect=Plain())
+
+
 AGENTS = {
     a.name: a
     for a in (
@@ -70,6 +90,16 @@ AGENTS = {
         agent("fragile", halt_when(at_least(2, failed(), "turn"), because="two failures in a turn")),
         agent("quoting", guard("pay", arg("to").from_user() & arg("amount").from_user())),
         agent("counted", budget=Budget(steps=12, tool_calls=12, calls_of={"fetch": 2}, repeats=2)),
+        boss("boss", at_most(3, "fetch", per="session"), below=(at_most(2, "fetch"),)),
+        boss("boss-strict", no_effect_after_untrusted("pay", verdict="refuse")),
+        boss("boss-careful", below=(no_effect_after_untrusted(), guard("pay", arg("amount") <= 100))),
+        boss("boss-trusts", below=(no_effect_after_untrusted(),), trusted=True),
+        boss("boss-asks", confirm_before("pay")),
+        boss("boss-quotes", guard("pay", arg("to").from_user())),
+        boss("boss-halts", below=(never("pay", verdict="halt", because="nobody below may pay"),)),
+        boss("boss-poor", budget=Budget(steps=4, tool_calls=3, repeats=None)),
+        boss("boss-counts", budget=Budget(steps=12, tool_calls=12, repeats=None, calls_of={"fetch": 1})),
+        chain("chain", no_effect_after_untrusted("pay"), at_most(1, "pay")),
         agent("brief", confirm_before("pay"), budget=Budget(seconds=20, repeats=None)),
     )
 }

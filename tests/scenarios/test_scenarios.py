@@ -33,6 +33,7 @@ from edgeagent.core.events import (
 from edgeagent.core.state import State, outstanding
 from edgeagent.core.values import Usage, call_digest
 from edgeagent.policy.guard import RuleGuard, guarded_step
+from edgeagent.policy.nested import FamilyStep
 from tests.scenarios.agents import AGENTS
 
 FOLDER = Path(__file__).parent
@@ -56,7 +57,7 @@ def play(text):
         lines.append(line)
         if line.startswith("agent "):
             agent = AGENTS[line.removeprefix("agent ").strip()]
-            step = partial(guarded_step, RuleGuard(agent.policies, agent))
+            step = step_of(agent)
             state, _ = step(agent, state, SessionStarted(0, agent.name, agent.digest, 1, "plain", 2048, "0"))
         elif line.startswith(">"):
             now, events = read(line[1:].strip(), now, state)
@@ -66,6 +67,12 @@ def play(text):
                 state, effects = step(agent, state, event)
                 lines += [f"< {shown(e)}" for e in effects]
     return "\n".join(lines) + "\n"
+
+
+def step_of(agent):
+    if len(agent.by_path) > 1:
+        return FamilyStep(agent, lambda each: RuleGuard(each.policies, each))
+    return partial(guarded_step, RuleGuard(agent.policies, agent))
 
 
 def read(line, now, state):
@@ -102,6 +109,14 @@ def read(line, now, state):
 
 
 def shown(effect):
+    """Return an effect as a line; `research:` before it says whose it is."""
+    whose = getattr(effect, "agent", "")
+    text = shown_alone(effect)
+    number, _, rest = text.partition(" ")
+    return f"{number} {whose}: {rest}" if whose else text
+
+
+def shown_alone(effect):
     match effect:
         case AskModel():
             told = [m.text for m in effect.messages if m.role == "tool"]
