@@ -9,9 +9,8 @@ from __future__ import annotations
 import datetime
 import decimal
 import ipaddress
-import pathlib
+import sys
 import uuid
-from base64 import b64decode, b64encode
 from typing import Any
 
 from edgeagent.shape import formats
@@ -64,13 +63,21 @@ def _decimal_text(value: decimal.Decimal) -> str:
 
 
 def _base64(text: str) -> bytes:
+    from base64 import b64decode  # Only whoever has an argument of bytes pays for it.
+
     return b64decode(text, validate=True)
+
+
+def _base64_text(value: bytes) -> str:
+    from base64 import b64encode
+
+    return b64encode(value).decode()
 
 
 _CLASSES: dict[type, Coding] = {
     coding.python: coding
     for coding in (
-        Coding(bytes, formats.BASE64, _base64, lambda value: b64encode(value).decode()),
+        Coding(bytes, formats.BASE64, _base64, _base64_text),
         Coding(decimal.Decimal, formats.DECIMAL, decimal.Decimal, _decimal_text),
         Coding(datetime.date, formats.DATE, datetime.date.fromisoformat, datetime.date.isoformat, "date"),
         Coding(datetime.timedelta, formats.DURATION, _duration, _duration_text, "duration"),
@@ -97,9 +104,6 @@ _CLASSES: dict[type, Coding] = {
         ),
     )
 }
-# A path may be anything that the operating system can be asked for: not empty, no NUL.
-for _path in (pathlib.Path, pathlib.PurePath, pathlib.PurePosixPath, pathlib.PosixPath, pathlib.PureWindowsPath):
-    _CLASSES[_path] = Coding(_path, r"[^\x00]+", _path, str)
 
 
 def coding_of(annotation: Any, *, zoned: bool | None) -> Coding | None:
@@ -111,7 +115,17 @@ def coding_of(annotation: Any, *, zoned: bool | None) -> Coding | None:
         return _moment(zoned is not False)
     if annotation is datetime.time:
         return _time_of_day(zoned is True)
-    return _CLASSES.get(annotation) if isinstance(annotation, type) else None
+    if not isinstance(annotation, type):
+        return None
+    return _CLASSES.get(annotation) or _path(annotation)
+
+
+def _path(annotation: type) -> Coding | None:
+    """A path may be anything that the operating system can be asked for: not empty, no NUL."""
+    pathlib = sys.modules.get("pathlib")  # Whoever has an argument of that type has loaded it; others need not.
+    if pathlib is None or not issubclass(annotation, pathlib.PurePath):
+        return None
+    return Coding(annotation, r"[^\x00]+", annotation, str)
 
 
 def _moment(zoned: bool) -> Coding:
