@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
+Block = bytes | bytearray | memoryview
 
 
 class Disk:
@@ -61,7 +62,7 @@ class Disk:
 DISK = Disk()
 
 
-def write_all(disk: Disk, descriptor: int, block: bytes) -> None:
+def write_all(disk: Disk, descriptor: int, block: Block) -> None:
     """Write the whole block, however short the single writes are. Raises OSError."""
     done = 0
     while done < len(block):
@@ -76,13 +77,14 @@ def sync(disk: Disk, descriptor: int) -> None:
     _again(lambda: disk.sync(descriptor))
 
 
-def write_atomically(disk: Disk, path: Path, content: bytes) -> None:
-    """Put `content` at `path` so that after a crash the old or the new content is there, whole. Raises OSError."""
+def write_atomically(disk: Disk, path: Path, *content: Block) -> None:
+    """Put `content`, block by block, at `path`; after a crash the old or the new is there, whole. Raises OSError."""
     scratch = path.with_name(f".{path.name}.new")
     scratch.unlink(missing_ok=True)
     descriptor = disk.create(scratch)
     try:
-        write_all(disk, descriptor, content)
+        for block in content:
+            write_all(disk, descriptor, block)
         sync(disk, descriptor)
     finally:
         disk.close(descriptor)

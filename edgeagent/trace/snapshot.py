@@ -44,7 +44,7 @@ def decode_state(source: bytes) -> State:
         array = cbor2.loads(source)
         state = msgspec.convert(array, State, builtin_types=(bytes,))
         # CBOR has one kind of array; what we keep is immutable.
-        state = msgspec.structs.replace(state, monitors=_tuples(state.monitors))
+        state = _immutable(state)
     except Exception as error:  # cbor2's versions differ in what they raise for bad input
         raise TraceError(f"a stored state cannot be read: {error}") from None
     if state.version != STATE_VERSION:
@@ -75,6 +75,14 @@ def decode_snapshot(source: bytes, secret: bytes) -> Snapshot | None:
 
 def _keyed_hash(rest: bytes, secret: bytes) -> bytes:
     return hashlib.blake2b(rest, digest_size=HASH_BYTES, key=secret).digest()
+
+
+def _immutable(state: State) -> State:
+    below = tuple(
+        msgspec.structs.replace(child, state=_immutable(child.state)) if child.state else child
+        for child in state.children
+    )
+    return msgspec.structs.replace(state, monitors=_tuples(state.monitors), children=below)
 
 
 def _tuples(value: Any) -> Any:

@@ -256,14 +256,14 @@ class Engine:
             raise ModelError(f"{self.path}: llama.cpp cannot export its memory{last_words()}")
         return state
 
-    def import_state(self, state: bytes | bytearray | memoryview, tokens: Sequence[int], sequence: int = 0) -> bool:
+    def import_state(self, state: bytearray | memoryview, tokens: Sequence[int], sequence: int = 0) -> bool:
         """Fill an empty memory with an exported one; False, and empty, when llama.cpp does not take it.
 
         llama.cpp trusts these bytes: give it only what `export_state` gave, of the same model, window and build.
         """
         self.forget()
         size = len(state)
-        source = (ctypes.c_uint8 * size).from_buffer_copy(state)
+        source = (ctypes.c_uint8 * size).from_buffer(state)  # Not copied: it may be a tenth of a small board's memory.
         if llama_cpp.llama_state_seq_set_data(self._live.context, source, size, sequence) != size:
             self.forget()
             return False

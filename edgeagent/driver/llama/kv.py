@@ -29,6 +29,7 @@ from edgeagent.trace.disk import DISK, Disk, write_atomically
 FORMAT = 1
 MAGIC = b"edgeagent-kv\n\0\0\0"
 HASH_BYTES = 32
+LENGTH = struct.Struct("<I")
 HEAD_BYTES_MAX = 1 << 20
 FILE_BYTES_MAX = 64 << 20
 """The most one file may take: 2,800 tokens of SmolLM2 (23 kB each), 3,500 of Gemma 3 270M (18 kB)."""
@@ -63,11 +64,11 @@ class KvStore:
             return False
         try:
             state = engine.export_state()
-            content = self._sealed(fingerprint(engine), tokens, state)
-            if len(content) > self.file_bytes_max:
+            if len(state) > self.file_bytes_max:
                 return False
+            head = _head(fingerprint(engine), tokens)
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            write_atomically(self.disk, self.path(name), content)
+            write_atomically(self.disk, self.path(name), MAGIC, self._seal(head, state), head, state)
             self._keep_small(self.path(name))
         except (OSError, ModelError):
             return False
@@ -85,30 +86,33 @@ class KvStore:
         """Where the memory of that name is."""
         return self.folder / f"{name}.kv"
 
-    def _sealed(self, mark: str, tokens: list[int], state: bytes | bytearray) -> bytes:
-        head = cbor2.dumps([FORMAT, mark, _packed(tokens)], canonical=True)
-        rest = b"".join((struct.pack("<I", len(head)), head, state))
-        return MAGIC + hmac.digest(self.secret, rest, "sha256") + rest
+    def _seal(self, *blocks: bytes | bytearray | memoryview) -> bytes:
+        seal = hmac.new(self.secret, digestmod="sha256")
+        for block in blocks:
+            seal.update(block)
+        return seal.digest()
 
     def _opened(self, name: str, mark: str) -> tuple[list[int], memoryview] | None:
         """The tokens and state of a file that is whole, ours, and of this engine; None for anything else."""
         begin = len(MAGIC) + HASH_BYTES
         try:
-            if self.path(name).stat().st_size > self.file_bytes_max:
+            size = self.path(name).stat().st_size
+            if not begin + LENGTH.size < size <= self.file_bytes_max + HEAD_BYTES_MAX:
                 return None
-            content = self.path(name).read_bytes()
+            content = bytearray(size)
+            with self.path(name).open("rb") as file:
+                if file.readinto(content) != size:
+                    return None
         except OSError:
             return None
         rest = memoryview(content)[begin:]
-        if content[: len(MAGIC)] != MAGIC or len(rest) < 4:
+        if content[: len(MAGIC)] != MAGIC or not hmac.compare_digest(self._seal(rest), content[len(MAGIC) : begin]):
             return None
-        if not hmac.compare_digest(hmac.digest(self.secret, rest, "sha256"), content[len(MAGIC) : begin]):
-            return None
-        (length,) = struct.unpack_from("<I", rest)
-        head: Any = cbor2.loads(bytes(rest[4 : 4 + min(length, HEAD_BYTES_MAX)]))
+        (length,) = LENGTH.unpack_from(rest)
+        head: Any = cbor2.loads(bytes(rest[LENGTH.size : LENGTH.size + length]))
         if head[:2] != [FORMAT, mark]:
             return None
-        return _unpacked(head[2]), rest[4 + length :]
+        return _unpacked(head[2]), rest[LENGTH.size + length :]
 
     def _keep_small(self, newest: Path) -> None:
         """Remove the oldest files until the folder is small enough; never the newest."""
@@ -171,6 +175,11 @@ def _processor() -> str:
             if line.startswith(("model name", "Processor", "Model", "uarch", "CPU part")):
                 return line.split(":", 1)[1].strip()
     return platform.processor()
+
+
+def _head(mark: str, tokens: list[int]) -> bytes:
+    head = cbor2.dumps([FORMAT, mark, _packed(tokens)], canonical=True)
+    return LENGTH.pack(len(head)) + head
 
 
 def _packed(tokens: list[int]) -> bytes:
