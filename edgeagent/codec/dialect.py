@@ -119,5 +119,16 @@ def _essence(schema: Any) -> Any:
 
 def _chat_message(message: Message) -> dict[str, str]:
     if message.role == "tool":
-        return {"role": "user", "content": f"Result of {message.tool or 'the call'}: {message.text}"}
+        return {"role": "user", "content": f"Result of {message.tool or 'the call'}: {_in_words(message.text)}."}
     return {"role": message.role, "content": message.text}
+
+
+def _in_words(result: str) -> str:
+    """An object as `key value, key value`: shown JSON, a small model describes JSON instead of what it says."""
+    try:
+        value = json.loads(result)
+    except ValueError:
+        return result
+    if not isinstance(value, dict):
+        return result
+    return ", ".join(f"{key} {each if isinstance(each, str) else json.dumps(each)}" for key, each in value.items())

@@ -57,9 +57,22 @@ def test_the_system_text_lists_each_tool_on_a_line_and_never_changes():
     assert text == Plain().system_text("You look.", [look])
 
 
-def test_a_result_is_shown_with_its_tools_name():
-    (message,) = Plain().chat([Message("tool", '"sky"', tool="look")])
-    assert message == {"role": "user", "content": 'Result of look: "sky"'}
+@pytest.mark.parametrize(
+    ("result", "shown"),
+    [
+        ('"sky"', 'Result of look: "sky".'),
+        ('{"open":true,"valve":"north"}', "Result of look: open true, valve north."),
+        ('{"beginning":"cut off', 'Result of look: {"beginning":"cut off.'),
+    ],
+)
+def test_a_result_is_shown_in_words_with_its_tools_name(result, shown):
+    (message,) = Plain().chat([Message("tool", result, tool="look")])
+    assert message == {"role": "user", "content": shown}
+
+
+def test_the_closing_answer_is_asked_for_with_its_reason():
+    (message,) = Plain().chat([Message("user", "go")], closing="steps")
+    assert "limit of steps" in message["content"]
 
 
 def test_an_unknown_dialect_is_refused_by_name():
