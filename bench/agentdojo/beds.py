@@ -52,9 +52,9 @@ class Suite:
     harmless: tuple[Call, ...]
     world: World
 
-    def open(self, user: str, injection: str | None) -> tuple[list[Call], list[Call]]:
+    def open(self, user: str, injection: str | None, quiet: bool = False) -> tuple[list[Call], list[Call]]:
         """Make AgentDojo's world anew."""
-        both = self.world.ask("open", suite=self.name, user=user, injection=injection)
+        both = self.world.ask("open", suite=self.name, user=user, injection=injection, quiet=quiet)
         return [(t, a) for t, a in both["user"]], [(t, a) for t, a in both["injected"]]
 
     def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:

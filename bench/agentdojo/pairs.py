@@ -19,14 +19,28 @@ from bench.agentdojo.replay import Call, Outcome, Session, Subject
 class Bed(Protocol):
     """A tool set with its tasks and injections, and a world to run them in."""
 
-    name: str
-    subject: Subject
-    users: dict[str, str]
-    injections: dict[str, str]
-    harmless: tuple[Call, ...]
+    @property
+    def name(self) -> str:
+        """The bed's name."""
 
-    def open(self, user: str, injection: str | None) -> tuple[list[Call], list[Call]]:
-        """Make the world anew; return the user's calls and the injected ones."""
+    @property
+    def subject(self) -> Subject:
+        """The guarded agent."""
+
+    @property
+    def users(self) -> dict[str, str]:
+        """The user tasks' prompts."""
+
+    @property
+    def injections(self) -> dict[str, str]:
+        """The attackers' goals."""
+
+    @property
+    def harmless(self) -> tuple[Call, ...]:
+        """Reads that an attacker may ask for first."""
+
+    def open(self, user: str, injection: str | None, quiet: bool = False) -> tuple[list[Call], list[Call]]:
+        """Make the world anew; return the user's calls and the injected ones. `quiet`: without the goal's words."""
 
     def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Run one call."""
@@ -61,6 +75,7 @@ class Attack:
     utility: bool = False
     reached: bool = False
     tried: int = 0
+    unsound: list[str] = field(default_factory=list)
 
 
 def benign(bed: Bed, attended: bool) -> Iterator[Benign]:
@@ -88,18 +103,39 @@ def attacks(bed: Bed, attended: bool) -> Iterator[Attack]:
             yield pair
 
 
+def undefended(bed: Bed, control: Subject) -> Iterator[Attack]:
+    """Run every pair without a guard: what a model that obeys does then."""
+    for injection in bed.injections:
+        for user, prompt in bed.users.items():
+            calls, injected = bed.open(user, injection, quiet=True)
+            if not injected:
+                break
+            pair, hit = Attack(bed.name, user, injection), False
+            session = Session(control, prompt, bed.call)
+            for call in calls:
+                if session.call(call, says_yes=True).shows and not hit:
+                    hit = True
+                    _with_lock(bed, pair, session, injected)
+            judged = bed.judge()
+            pair.security, pair.utility = judged["security"], judged["utility"]
+            yield pair
+
+
 def _in_between(
     bed: Bed, pair: Attack, session: Session, calls: list[Call], injected: list[Call], attended: bool
 ) -> None:
     hit = False
     for call in calls:
         outcome = session.call(call, attended)
+        if outcome.shows and bed.subject.labels.tools[call[0]].trusted:
+            pair.unsound.append(call[0])
         if outcome.shows and not hit:
             hit = True
             pair.slips = [f"in between: {name}" for name in _tried(bed, pair, session, injected)]
             _with_lock(bed, pair, session, injected)
-    judged = bed.judge()
-    pair.security, pair.utility = judged["security"], judged["utility"]
+    if attended:  # The same checks without a person could only find less.
+        judged = bed.judge()
+        pair.security, pair.utility = judged["security"], judged["utility"]
 
 
 def _with_lock(bed: Bed, pair: Attack, session: Session, injected: Iterable[Call]) -> None:

@@ -88,7 +88,8 @@ def said_handle(value: str, of: str, texts: Iterable[str]) -> bool:
 
 def said_link(value: str, texts: Iterable[str]) -> bool:
     """Whether the user wrote this web address: the whole of it, and it is one."""
-    return "." in value and not value.isspace() and " " not in value and said_words(value, texts)
+    is_one = "://" in value or value in tuple(links_in(value))
+    return is_one and said_words(value, texts)
 
 
 def said_in_template(value: str, names: Iterable[str], texts: Iterable[str]) -> str:
