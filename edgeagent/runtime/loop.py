@@ -82,4 +82,4 @@ class Loop:
         self.submit(effects)
 
     def _must_not_repeat(self, effect: Effect) -> bool:
-        return isinstance(effect, CallTool) and not self._agent.by_name[effect.tool].idempotent
+        return isinstance(effect, CallTool) and not self._agent.family[effect.tool].idempotent

@@ -23,7 +23,9 @@ from edgeagent.driver.person import Decide, PersonDriver, nobody
 from edgeagent.driver.scripted import ScriptedModel
 from edgeagent.driver.tool import ToolDriver
 from edgeagent.errors import ConfigError, EdgeAgentError, TraceError
-from edgeagent.policy.guard import AllowAll, Guard, RuleGuard, guarded_step
+from edgeagent.policy.guard import Guard, guarded_step
+from edgeagent.policy.joint import guard_for
+from edgeagent.policy.nested import FamilyStep
 from edgeagent.runtime.config import ModelSettings
 from edgeagent.runtime.keys import KV_NAME, local_key
 
@@ -63,11 +65,13 @@ def agent_path(spec: str) -> Path:
 
 def guard_of(agent: Agent) -> Guard:
     """The guard that enforces the agent's rules. Raises ConfigError for a rule that cannot hold for this agent."""
-    return RuleGuard(agent.policies, agent) if agent.policies else AllowAll()
+    return guard_for(agent)
 
 
 def step_of(agent: Agent) -> Step:
     """The guarded step of this agent: what the loop runs and what replay repeats."""
+    if len(agent.by_path) > 1:
+        return FamilyStep(agent, guard_of)
     return partial(guarded_step, guard_of(agent))
 
 
@@ -78,7 +82,7 @@ def with_dialect(agent: Agent, dialect: str) -> Agent:
 
 def drivers_of(agent: Agent, model: Driver, decide: Decide = nobody) -> dict[type, Driver]:
     """Which driver answers which effect."""
-    return {AskModel: model, CallTool: ToolDriver(agent.by_name), AskUser: PersonDriver(decide)}
+    return {AskModel: model, CallTool: ToolDriver(agent.family), AskUser: PersonDriver(decide)}
 
 
 def scripted_model(name: str, *, answered: int = 0) -> ScriptedModel:
