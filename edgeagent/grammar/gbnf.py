@@ -30,7 +30,9 @@ DIGITS_MAX = 20
 # Significant digits of a number with bounds: that many always survive a double, so none rounds onto an open bound.
 SIGNIFICANT_MAX = 15
 # Multiples that are written out one by one; beyond it the decoder checks.
-MULTIPLES_MAX = 256
+MULTIPLES_MAX = 1_024
+# Constants up to that many stand side by side; more are written as the tree of what they begin with.
+SIDE_BY_SIDE_MAX = 8
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,127}\Z")
 _SHORT = {8: "\\b", 9: "\\t", 10: "\\n", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
@@ -234,6 +236,13 @@ def _same_length(low: str, high: str) -> list[str]:
     return options
 
 
+def commonprefix(texts: Sequence[str]) -> str:
+    """Return what all the texts begin with."""
+    low, high = min(texts), max(texts)
+    length = next((index for index, char in enumerate(low) if char != high[index]), len(low))
+    return low[:length]
+
+
 def _group(options: Sequence[str]) -> str:
     if len(options) == 1:
         return options[0]
@@ -362,8 +371,21 @@ class _Rules:
         return self._references[name]
 
     def _constants(self, values: Sequence[Any], path: str) -> str:
-        texts = [_literal(spelled(value, self.item_separator, self.key_separator)) for value in values]
-        return texts[0] if len(texts) == 1 else self.named(path, " | ".join(texts))
+        return self._words([spelled(value, self.item_separator, self.key_separator) for value in values], path)
+
+    def _words(self, texts: Sequence[str], path: str) -> str:
+        """One of the texts; many as a tree, for every alternative that begins alike costs time at every token."""
+        if len(texts) == 1:
+            return _literal(texts[0]) or '""'
+        begin = commonprefix(texts)
+        if begin:
+            return f"{_literal(begin)} {self._words([text[len(begin) :] for text in texts], path)}"
+        if len(texts) <= SIDE_BY_SIDE_MAX:
+            return self.named(path, " | ".join(_literal(text) or '""' for text in texts))
+        groups: dict[str, list[str]] = {}
+        for text in texts:
+            groups.setdefault(text[:1], []).append(text)
+        return self.named(path, " | ".join(self._words(group, path) for group in groups.values()))
 
     def _anything(self) -> str:
         """Any JSON value, with our separators; one set of rules however often it is asked for."""

@@ -44,6 +44,8 @@ INTEGER_MAX = 2**63 - 1024
 FLOAT_MAX = 1e18
 # Different places of one schema: a grammar larger than that is a mistake, and takes seconds.
 PLACES_MAX = 5_000
+# Multiples between two bounds that are written out one by one.
+MULTIPLES_MAX = 1_024
 # Lengths up to which it is worked out whether a pattern has a text of that length.
 LENGTHS_TRIED_MAX = 2_000
 
@@ -351,6 +353,9 @@ class _Lowering:
         if step is not None and step == int(step):
             return self._integer(plain, path)  # Its multiples are whole; they are written so.
         if step is not None:
+            multiples = _multiples(plain, step)
+            if multiples is not None:
+                return self._constants({**plain, "enum": multiples}, path)
             self.relax(path, "multipleOf", f"a grammar does not count in steps of {step}")
         bounds = {key: plain[key] for key in _KEYWORDS["number"] if key in plain and key != "multipleOf"}
         for key in [key for key, bound in bounds.items() if abs(bound) > FLOAT_MAX]:
@@ -593,6 +598,20 @@ def _as_double(number: float, *, up: bool) -> int:
     if not up and near > whole:
         near = int(math.nextafter(float(whole), -math.inf))
     return near
+
+
+def _multiples(plain: Plain, step: float) -> list[float] | None:
+    """Return the multiples between two bounds, in the decimals they are written as; None if they are too many."""
+    lows = [plain[key] for key in ("minimum", "exclusiveMinimum") if key in plain]
+    highs = [plain[key] for key in ("maximum", "exclusiveMaximum") if key in plain]
+    if not lows or not highs:
+        return None
+    exact = Fraction(Decimal(repr(step)))
+    first = math.ceil(Fraction(Decimal(repr(max(lows)))) / exact)
+    last = math.floor(Fraction(Decimal(repr(min(highs)))) / exact)
+    if last - first >= MULTIPLES_MAX:
+        return None
+    return [float(count * exact) for count in range(first, last + 1)]  # An open bound is taken out by `_constants`.
 
 
 def _sharper(bounds: dict[str, float]) -> dict[str, float] | None:

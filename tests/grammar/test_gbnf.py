@@ -191,6 +191,19 @@ def test_strings_hold_no_raw_control_character(parsed: Parse) -> None:
     assert all(grammar.accepts(spelled(chr(code))) for code in (*range(0x20, 0x80), 9, 10, 13, 0, 11, 31, 0x7F, 0xE9))
 
 
+def test_many_constants_are_a_tree_of_what_they_begin_with(parsed: Parse) -> None:
+    words = [f"{first}{second}" for first in ("", "ab", "abc", "é", "x") for second in ("", "1", "12", "2")]
+    grammar = parsed(of_schema({"enum": words}))
+    assert all(grammar.accepts(spelled(word)) for word in words)
+    assert not any(grammar.accepts(spelled(word)) for word in ("a", "ab3", "abc11", "é3", "xx", "21"))
+
+
+def test_steps_between_two_bounds_are_written_out(parsed: Parse) -> None:
+    grammar = parsed(of_schema({"type": "number", "minimum": 5, "maximum": 35, "multipleOf": 0.5}))
+    accepted = [number for number in range(400) if grammar.accepts(spelled(number / 10))]
+    assert accepted == list(range(50, 351, 5))
+
+
 def test_separators_are_the_callers(parsed: Parse) -> None:
     schema = lower({"type": "object", "properties": {"a": {"type": "array", "items": {}}}, "required": ["a"]}).schema
     grammar = parsed(gbnf(schema, item_separator=",", key_separator=":"))

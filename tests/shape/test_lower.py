@@ -37,6 +37,7 @@ def restricted(lowered: Lowered) -> list[tuple[str, str]]:
             {"type": "integer", "maximum": 9007199254740991, "minimum": 0},
             {"type": "integer", "minimum": 0, "maximum": 9007199254740991},
         ),
+        ({"type": "number", "minimum": 0, "exclusiveMaximum": 1, "multipleOf": 0.3}, {"enum": [0, 0.3, 0.6, 0.9]}),
         ({"type": "number", "minimum": 0, "exclusiveMinimum": 0}, {"type": "number", "exclusiveMinimum": 0}),
         (
             {"type": ["string", "null"], "maxLength": 3},
@@ -162,6 +163,7 @@ def test_recursion_through_a_merged_part_ends() -> None:
     [
         ({"type": "array", "items": {"type": "null"}, "uniqueItems": True}, ("", "uniqueItems")),
         ({"type": "number", "multipleOf": 0.5, "minimum": 0}, ("", "multipleOf")),
+        ({"type": "number", "multipleOf": 0.01, "minimum": 0, "maximum": 100}, ("", "multipleOf")),
         ({"type": "number"}, ("", "number")),
         ({"type": "object", "properties": {"a": {"type": "string", "format": "iri"}}}, ("a", "format")),
         ({"type": "string", "not": {"const": "a"}}, ("", "not")),
