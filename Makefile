@@ -11,10 +11,12 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow crash-test lint types bench-gate clean
+.PHONY: help demo test test-gbnf test-slow prove crash-test device-test lint bench-gate clean
+
+include cross/cross.mk
 
 help: ## List what can be made
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 $(READY): pyproject.toml
 	@command -v c++ >/dev/null || { echo "A C++ compiler is needed once, to build llama.cpp: apt-get install g++"; exit 1; }
@@ -31,6 +33,17 @@ demo: $(READY) ## Set everything up and run the main job on the real model
 test: $(READY) ## Set everything up and run the tests
 	@$(PY) -m edgeagent model pull smollm2
 	$(PY) -m pytest -m "not slow and not device"
+
+test-gbnf: $(READY) ## The tests that need the model once more, held by llama.cpp's own grammars
+	@$(PY) -m edgeagent model pull smollm2
+	EDGEAGENT_ENGINE=gbnf $(PY) -m pytest -m "model and not slow and not device"
+
+prove: $(READY) ## Compare the rules' monitors with their definition, exhaustively; says how many verdicts
+	@$(PY) -m tests.policy.prove
+
+device-test: $(READY) ## Drive real firmware in emulators; the last line counts targets, checks, failures
+	@PYTHON=$(abspath $(PY)) tests/device/setup.sh
+	$(PY) -m pytest tests/device -m device
 
 test-slow: $(READY) ## The long runs of the property tests
 	$(PY) -m pytest -m slow
