@@ -13,7 +13,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-gbnf test-slow prove crash-test device-test lint bench-gate clean
 
-include cross/cross.mk
+-include cross/cross.mk
 
 help: ## List what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16

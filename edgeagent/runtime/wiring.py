@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import importlib.util
+import os
 import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import orjson
 
@@ -26,7 +27,7 @@ from edgeagent.errors import ConfigError, EdgeAgentError, TraceError
 from edgeagent.policy.guard import Guard, guarded_step
 from edgeagent.policy.joint import guard_for
 from edgeagent.policy.nested import FamilyStep
-from edgeagent.runtime.config import ModelSettings
+from edgeagent.runtime.config import EngineName, ModelSettings
 from edgeagent.runtime.keys import KV_NAME, local_key
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def llama_model(
         agent,
         n_ctx=settings.context_tokens,
         threads=settings.threads,
-        engine=settings.engine,
+        engine=_engine_named(settings.engine),
         temperature=settings.temperature,
         on_text=on_text,
         on_progress=on_progress,
@@ -135,6 +136,16 @@ def keep_warm(model: Driver, settings: ModelSettings, directory: Path) -> None:
     root = directory.parent.parent
     with contextlib.suppress(TraceError):  # Without a key nothing is cached, and everything still works.
         model.keep_warm(directory / KV_NAME, root / KV_NAME, local_key(root))  # type: ignore[attr-defined] # not imported here: it brings llama.cpp
+
+
+def _engine_named(engine: EngineName) -> EngineName:
+    """The engine that is asked for; where the settings leave it open, $EDGEAGENT_ENGINE may say."""
+    named = os.environ.get("EDGEAGENT_ENGINE", "auto")
+    if engine != "auto" or named == "auto":
+        return engine
+    if named not in get_args(EngineName):
+        raise ConfigError(f"EDGEAGENT_ENGINE is {named!r}; it must be one of {', '.join(get_args(EngineName))}")
+    return cast(EngineName, named)
 
 
 def _split_spec(spec: str) -> tuple[Path, str]:
