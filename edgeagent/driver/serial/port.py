@@ -142,6 +142,11 @@ class SerialPort:
             else:
                 return
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the line is there."""
+        return self._lost is None
+
     # -- hearing
 
     @property
