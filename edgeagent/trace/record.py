@@ -22,7 +22,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import cbor2
@@ -30,6 +30,7 @@ import msgspec
 
 from edgeagent.core.effects import Effect
 from edgeagent.core.events import Event
+from edgeagent.core.values import Message
 from edgeagent.errors import TraceDamaged, TraceError
 from edgeagent.version import __version__
 
@@ -90,7 +91,7 @@ class Broken(Exception):
 
 def effects_digest(effects: Sequence[Effect]) -> bytes:
     """Return 16 bytes that stand for exactly these effects. msgspec writes every number in its shortest form."""
-    return hashlib.sha256(msgspec.msgpack.encode(tuple(effects))).digest()[:DIGEST_BYTES]
+    return hashlib.sha256(msgspec.msgpack.encode(compact(tuple(effects)))).digest()[:DIGEST_BYTES]
 
 
 def chained(before: bytes, payload: bytes) -> bytes:
@@ -98,9 +99,38 @@ def chained(before: bytes, payload: bytes) -> bytes:
     return hashlib.sha256(before + payload).digest()
 
 
-def event_array(event: Event) -> Any:
-    """Return the event as the array that is recorded: tag, then fields in their order."""
-    return msgspec.to_builtins(event, builtin_types=(bytes,))
+def compact(value: Any) -> Any:
+    """Return a value as it is recorded: a struct is its tag and its fields, without those at the end that are defaults.
+
+    So a field that a later version adds, with a default, changes neither the bytes nor the digests of what is older.
+    """
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is Message:
+        return _compact_message(value)
+    if kind is tuple:
+        return [compact(each) for each in value]
+    return _compact_struct(value) if isinstance(value, msgspec.Struct) else msgspec.to_builtins(value)
+
+
+_PLAIN = frozenset((str, int, bool, bytes, float, type(None)))
+
+
+def _compact_struct(value: msgspec.Struct) -> list[Any]:
+    fields = list(msgspec.structs.astuple(value))
+    for default in reversed(type(value).__struct_defaults__):
+        if fields[-1] != default:
+            break
+        fields.pop()
+    tag = type(value).__struct_config__.tag
+    return [*([] if tag is None else [tag]), *(compact(each) for each in fields)]
+
+
+@lru_cache(maxsize=256)
+def _compact_message(message: Message) -> list[Any]:
+    # A prompt repeats the messages of the one before it.
+    return _compact_struct(message)
 
 
 def named_fields(value: Event | Effect) -> dict[str, Any]:
@@ -123,7 +153,7 @@ def _plain(value: Any) -> Any:
 def encode_payload(seq: int, before: bytes, event: Event, digest: bytes) -> bytes:
     """Return a record's CBOR. Raises TraceError for text that is no Unicode (a lone surrogate)."""
     try:
-        return cbor2.dumps([seq, before[:LINK_BYTES], event_array(event), digest], canonical=True)
+        return cbor2.dumps([seq, before[:LINK_BYTES], compact(event), digest], canonical=True)
     except UnicodeEncodeError as error:
         raise TraceError(
             f"{type(event).__name__} holds text that is not Unicode ({error.reason}); clean it first"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from edgeagent.core.effects import CallTool, Say
@@ -13,7 +14,7 @@ from edgeagent.core.values import Usage
 from edgeagent.errors import TraceError
 from edgeagent.trace.disk import Disk
 from edgeagent.trace.file import TraceFile, read
-from edgeagent.trace.record import FRAME_BYTES, effects_digest
+from edgeagent.trace.record import FRAME_BYTES, compact, effects_digest
 
 STARTED = SessionStarted(1_764_535_117_000, "greenhouse", "a" * 64, 7, "envelope", 2048, "0.1.0")
 SAID = UserSaid(1_764_535_118_000, "open the north valve for 30 seconds")
@@ -137,3 +138,25 @@ def test_typical_records_are_under_200_bytes(tmp_path: Path) -> None:
     sizes = [r.size for r in read(tmp_path / "t")]
     assert sum(sizes) / len(sizes) < 200
     assert min(sizes) > FRAME_BYTES
+
+
+def test_a_field_that_is_added_later_changes_neither_bytes_nor_digests() -> None:
+    class Older(msgspec.Struct, frozen=True, array_like=True, tag=3):
+        effect_id: int
+        text: str = ""
+
+    class Newer(msgspec.Struct, frozen=True, array_like=True, tag=3):
+        effect_id: int
+        text: str = ""
+        added: tuple[str, ...] = ()
+
+    assert compact(Older(7, "x")) == compact(Newer(7, "x")) == [3, 7, "x"]
+    assert compact(Newer(7, added=("y",))) == [3, 7, "", ["y"]]
+
+
+def test_what_is_left_out_is_read_back_as_the_default(tmp_path: Path) -> None:
+    trace = TraceFile.create(tmp_path / "t")
+    plain = ModelAnswered(1, 2, "hm", "end", Usage())
+    trace.append(plain, (), sync=False)
+    trace.close()
+    assert next(read(tmp_path / "t")).event == plain
