@@ -1,7 +1,7 @@
 """Which text may a model write? A grammar for llama.cpp's own parser, from lowered schemas. Text in, text out.
 
-The fallback where llguidance cannot be had, held to the same accepted texts. What llama.cpp's grammars cannot say (a
-length beside a pattern, multiples of a large range) goes into the caller's list of relaxations, or is a
+The fallback where llguidance cannot be had, held to the same accepted texts. What llama.cpp's grammars cannot say
+(multiples in a large range, long lengths beside a pattern) goes into the caller's list of relaxations, or is a
 `GrammarError` if the caller gives none. Laws of that parser, learnt the hard way: rule names are letters, digits and
 `-`; a repeat above 2,000 is refused; a grammar that does not parse is NULL, and the next sample a crash.
 """
@@ -31,6 +31,8 @@ DIGITS_MAX = 20
 SIGNIFICANT_MAX = 15
 # Multiples that are written out one by one; beyond it the decoder checks.
 MULTIPLES_MAX = 1_024
+# Rules that counting characters beside a pattern may take.
+COUNTED_MAX = 1_000
 # Constants up to that many stand side by side; more are written as the tree of what they begin with.
 SIDE_BY_SIDE_MAX = 8
 
@@ -481,9 +483,22 @@ class _Rules:
         least, most = schema.get("minLength", 0), schema.get("maxLength")
         if "pattern" not in schema:
             return self._repeat(self._chars(pattern.ANY_CHAR.ranges), least, most)
-        if "minLength" in schema or "maxLength" in schema:
-            self.relax(path, "maxLength", "llama.cpp's grammars do not count beside a pattern")
-        return self._tree(pattern.parse(schema["pattern"]))
+        tree = pattern.parse(schema["pattern"])
+        if "minLength" not in schema and "maxLength" not in schema:
+            return self._tree(tree)
+        counting = _Counting(least, most)
+        states = counting.states(tree)
+        if states is None:
+            self.relax(path, "maxLength", "too many states to count characters beside this pattern")
+            return self._tree(tree)
+        names = {state: self._new("counted") for state in states}
+        for state, name in names.items():
+            options = ['""'] if counting.may_end(state) else []
+            for chars, after in counting.steps(state):
+                rest = names[after] if after in names else self._tree(counting.trees[after[0]])
+                options.append(f"{self._chars(chars.ranges)} {rest}".strip())
+            self._bodies[name] = " | ".join(options)
+        return names[states[0]] if states else self._tree(tree)
 
     def _tree(self, tree: pattern.Tree) -> str:
         match tree:
@@ -681,6 +696,72 @@ def _places(whole: int) -> int:
 
 def _common(ranges: pattern.Ranges, others: pattern.Ranges) -> pattern.Ranges:
     return pattern.complement(pattern.union([*pattern.complement(ranges), *pattern.complement(others)]))
+
+
+_State = tuple[int, int, int | None]  # what the pattern has left, by its place in `trees`; least and most characters
+
+
+class _Counting:
+    """A pattern while its characters are counted: what it can come to, without dead ends."""
+
+    def __init__(self, least: int, most: int | None) -> None:
+        self.trees: list[pattern.Tree] = []
+        self._places: dict[pattern.Tree, int] = {}
+        self._start = least, most
+        self._steps: dict[int, list[tuple[pattern.Chars, int]]] = {}
+        self._lengths: list[tuple[int, int | None]] = []
+        self._possible: list[int] = []  # The lengths each tree can have, up to the most that may come, as bits.
+
+    def states(self, tree: pattern.Tree) -> list[_State] | None:
+        """Return every state in which characters are still counted; None if they are too many."""
+        found: dict[_State, None] = {}
+        todo: list[_State] = [(self._place(tree), *self._start)]
+        while todo:
+            state = todo.pop()
+            if state in found or self.is_free(state):
+                continue
+            if len(found) >= COUNTED_MAX:
+                return None
+            found[state] = None
+            todo.extend(after for _, after in self.steps(state))
+        return list(found)
+
+    def is_free(self, state: _State) -> bool:
+        """Return whether counting can stop: the pattern alone keeps inside."""
+        place, least, most = state
+        low, high = self._lengths[place]
+        return low >= least and (most is None or (high is not None and high <= most))
+
+    def may_end(self, state: _State) -> bool:
+        """Return whether nothing more need come."""
+        return state[1] == 0 and self._lengths[state[0]][0] == 0
+
+    def steps(self, state: _State) -> list[tuple[pattern.Chars, _State]]:
+        """Return the next characters and what is left after them."""
+        place, least, most = state
+        if most == 0:
+            return []
+        if place not in self._steps:
+            self._steps[place] = [(chars, self._place(after)) for chars, after in pattern.steps(self.trees[place])]
+        fewer = max(0, least - 1), None if most is None else most - 1
+        following = [(chars, (after, *fewer)) for chars, after in self._steps[place]]
+        return [(chars, after) for chars, after in following if self._is_possible(after)]
+
+    def _is_possible(self, state: _State) -> bool:
+        place, least, most = state
+        if most is None:
+            high = self._lengths[place][1]
+            return high is None or high >= least
+        return (self._possible[place] & ((2 << most) - 1)) >> least != 0
+
+    def _place(self, tree: pattern.Tree) -> int:
+        if tree not in self._places:
+            self._places[tree] = len(self.trees)
+            self.trees.append(tree)
+            self._lengths.append(pattern.lengths(tree))
+            most = self._start[1]
+            self._possible.append(0 if most is None else pattern.possible_lengths(tree, most))
+        return self._places[tree]
 
 
 class _Fraction(Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import re
@@ -202,6 +203,28 @@ def test_steps_between_two_bounds_are_written_out(parsed: Parse) -> None:
     grammar = parsed(of_schema({"type": "number", "minimum": 5, "maximum": 35, "multipleOf": 0.5}))
     accepted = [number for number in range(400) if grammar.accepts(spelled(number / 10))]
     assert accepted == list(range(50, 351, 5))
+
+
+@pytest.mark.parametrize(
+    "text", ["^(?:ab)*$", "^[a-z]+(?:-[a-z]+)*$", "a", "^(?:a|bb)*c?$", "^(?:a?b?){2,4}$", "^(?:a*)*$"]
+)
+@pytest.mark.parametrize(("least", "most"), [(0, 5), (2, 4), (3, 3), (4, None)])
+def test_a_length_beside_a_pattern_is_counted(text: str, least: int, most: int | None, parsed: Parse) -> None:
+    limits = {"minLength": least} if most is None else {"minLength": least, "maxLength": most}
+    relaxed: list[Relaxation] = []
+    try:
+        schema = lower({"type": "string", "pattern": text, **limits}).schema
+    except GrammarError:
+        return  # No text of that length: nothing to compare.
+    grammar = parsed(gbnf(schema, relaxed=relaxed))
+    assert relaxed == []
+    search = re.compile(text)
+    for count in range(7):
+        for letters in itertools.product("ab-c", repeat=count):
+            word = "".join(letters)
+            fits = search.search(word) is not None and least <= count and (most is None or count <= most)
+            if count < 5 or fits:
+                assert grammar.accepts(f'"{word}"') == fits, word
 
 
 def test_separators_are_the_callers(parsed: Parse) -> None:
