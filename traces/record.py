@@ -101,6 +101,7 @@ OPEN = call("open_valve", valve="north", seconds=30)
 READ = call("read_sensor", sensor="soil")
 FLOOD = call("open_valve", valve="south", seconds=600)
 LATE = ModelAnswered(0, 3, "The north valve is", "time", Usage(300, 30, 4, 0, 1_900_000))
+WATER = call("gardener", request="Open the north valve for 30 seconds.")
 OPENED = ModelAnswered(0, 1, OPEN.text, "closed", Usage(300, 300, 20))
 READING = ModelAnswered(0, 1, READ.text, "closed", Usage(300, 300, 20))
 ASK = Said("Open the north valve for 30 seconds.")
@@ -166,6 +167,8 @@ SITUATIONS: dict[str, tuple[str, tuple[Input, ...]]] = {
     ),
     "resumed_question": ("asked", (ASK, OPEN, Crash(), Decided(True), Wrote("It is open."))),
     "repaired": ("plain", (ASK, Crash(cut_bytes=41), OPEN, Wrote("It is open."))),
+    "sub_agent": ("head", (ASK, WATER, OPEN, Wrote("Opened for 30 s."), Wrote("The north bed is watered."))),
+    "sub_agent_resumed": ("head", (ASK, WATER, Crash(), OPEN, Wrote("Opened."), Wrote("It is watered."))),
     "torn": ("plain", (ASK, OPEN, Wrote("The north valve is open."))),
     "damaged": ("plain", (ASK, OPEN, Wrote("The north valve is open."))),
 }
@@ -214,7 +217,7 @@ def play(agent: Agent, inputs: tuple[Input, ...], trace: TraceFile) -> None:
             trace.append(event, effects, sync=False)
             waiting.extend(effects)
             if not isinstance(item, Crash):
-                inbox.extend(_result_of(agent.by_name[e.tool], e) for e in effects if isinstance(e, CallTool))
+                inbox.extend(_result_of(agent.family[e.tool], e) for e in effects if isinstance(e, CallTool))
         if isinstance(item, Passed | Crash):
             now_ms += item.ms if isinstance(item, Passed) else 3_600_000
         inbox.extend(_events(agent, state, waiting, item))
