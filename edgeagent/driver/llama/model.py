@@ -68,7 +68,8 @@ class LlamaDriver:
         self._dialect = agent.dialect
         self._temperature = temperature
         self._on_text, self._on_progress = on_text, on_progress
-        self._system = self._dialect.system_text(agent.system, agent.tools)
+        self._systems = {path: self._dialect.system_text(a.system, a.tools) for path, a in agent.by_path.items()}
+        self._system = self._systems[""]
         self._warm: Warm | None = None
         self._cancelled: set[int] = set()
         self._asks: queue.Queue[tuple[AskModel, Post] | None] = queue.Queue()
@@ -109,14 +110,16 @@ class LlamaDriver:
 
     def prove(self) -> None:
         """Do once, without the model, what every ask does. Raises ModelError or GrammarError."""
-        fixed = len(self._prompt([Words(self._system)], [{"role": "system", "content": self._system}]))
-        if fixed >= self._engine.n_ctx:
-            raise ModelError(
-                f"system text and tools of agent {self._agent.name} take {fixed} tokens, and the window has "
-                f"{self._engine.n_ctx}: give --context-tokens, or fewer tools"
-            )
-        if self._agent.tools:
-            self._grammar(self._agent.tool_names, (), "never")
+        for path, agent in self._agent.by_path.items():
+            system = self._systems[path]
+            fixed = len(self._prompt([Words(system)], [{"role": "system", "content": system}]))
+            if fixed >= self._engine.n_ctx:
+                raise ModelError(
+                    f"system text and tools of agent {agent.name} take {fixed} tokens, and the window has "
+                    f"{self._engine.n_ctx}: give --context-tokens, or fewer tools"
+                )
+            if agent.tools:
+                self._grammar(agent.tool_names, (), "never")
 
     def describe(self) -> str:
         """What was loaded, in a sentence."""
@@ -176,12 +179,16 @@ class LlamaDriver:
     def _generated(self, ask: AskModel, began: int) -> Event:
         deadline = time.monotonic() + ask.timeout_ms / 1000 if ask.timeout_ms else None
         chat = self._dialect.chat(ask.messages, closing=ask.closing)
-        system = [{"role": "system", "content": self._system}] if self._system else []
+        text = self._systems[ask.agent]
+        system = [{"role": "system", "content": text}] if text else []
         words = [Words(m["content"]) for m in system]
         words += [Words(c["content"], m.token_ids) for c, m in zip(chat, ask.messages, strict=True)]
         prompt = self._prompt(words, [*system, *chat])
         if len(prompt) + 1 >= self._engine.n_ctx:
             text = f"the prompt takes {len(prompt)} tokens, and the window has {self._engine.n_ctx}"
+            return ModelFailed(0, ask.effect_id, "context_full", text, len(prompt))
+        if ask.prompt_tokens_max and len(prompt) > ask.prompt_tokens_max:
+            text = f"the prompt takes {len(prompt)} tokens, and the budget has {ask.prompt_tokens_max} left"
             return ModelFailed(0, ask.effect_id, "context_full", text, len(prompt))
         reused = self._engine.align(prompt)
         decision = self._decide(ask, prompt, deadline)
@@ -265,7 +272,7 @@ class LlamaDriver:
 
     def _schema(self, name: str, narrowed: tuple[tuple[str, str, str], ...]) -> Mapping[str, Any]:
         limits = {argument: orjson.loads(schema) for tool, argument, schema in narrowed if tool == name}
-        schema = self._agent.by_name[name].parameters.schema
+        schema = self._agent.family[name].parameters.schema
         return lower(schema, where=name, string_max=STRING_CHARS_MAX, narrowed=limits).schema
 
     def _sampler(self, seed: int) -> Sampler:

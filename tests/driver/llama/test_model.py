@@ -144,3 +144,10 @@ def test_a_drawn_text_follows_its_seed(smollm2):
     texts = [answer(driver, ask("Tell me a story.", tools=(), choice="answer", max_tokens=12)).text for _ in range(2)]
     driver.close()
     assert texts[0] == texts[1]
+
+
+def test_a_prompt_that_the_budget_has_no_room_for_is_not_evaluated(driver):
+    event = answer(driver, ask(prompt_tokens_max=10))
+    assert isinstance(event, ModelFailed)
+    assert event.reason == "context_full"
+    assert event.prompt_tokens > 10
