@@ -113,6 +113,9 @@ def llama_model(
 
     path = find(settings.name)  # A missing model is said before a second is spent on loading llama.cpp.
     stored = stored_model(path.stem) if path.parent == store_root() else None
+    from edgeagent.driver.llama.cpu import check_cpu
+
+    check_cpu()  # A CPU that lacks an instruction is said in a sentence; the next import would die of it.
     from edgeagent.driver.llama.model import LlamaDriver  # Only here: it brings numpy and llama.cpp.
 
     return LlamaDriver.load(
