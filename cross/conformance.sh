@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Does ARCH behave as every other?  conformance.sh ARCH  runs, in the image of ARCH under emulation:
+#   the pure tests · every golden trace byte for byte · the preflight on the weakest CPU and on one below it ·
+#   one call by the real model, confined as on a device
+# What the model writes freely is not compared between CPUs, since rounding differs; that it is valid is.
+#   STEPS="tests traces floor call"  chooses      EDGEAGENT_IMAGE_READY=1  takes the image that is there
+. "$(dirname "$0")/common.sh"
+load_target "${1:-}"
+steps=${STEPS:-tests traces floor call}
+[ -n "${EDGEAGENT_IMAGE_READY:-}" ] || "$CROSS/image.sh" "$ARCH"
+began=$SECONDS
+
+# pip with dependencies, for the tests' own packages; they are no part of the image.
+test_site() {
+    local platforms=() each
+    for each in $INDEX_PLATFORMS $WHEEL_PLATFORM; do platforms+=(--platform "$each"); done
+    "$PYTHON" -m pip --disable-pip-version-check install --quiet --only-binary=:all: --implementation cp \
+        --python-version "$IMAGE_PYTHON" --abi "cp${IMAGE_PYTHON/./}" --abi abi3 --abi none "${platforms[@]}" \
+        --target "$1" -r "$CROSS/pins/tests.txt" 2> >(grep -v "is ignored: it is neither" >&2 || true)
+    rm -rf "$1"/edgeagent* "$1"/typing_extensions*
+}
+site=$CACHE/tests/$PINS-$IMAGE_PYTHON-$(key "$CROSS/pins/tests.txt")
+keep "$site" test_site
+
+# Without edgeagent itself, so that the installed one is what is tested.
+staged=$DIST/conformance/$ARCH
+rm -rf "$staged"
+mkdir -p "$staged"
+cp -r "$ROOT"/{tests,traces,examples,bench,pyproject.toml} "$staged/"
+cp "$CROSS/few_examples.py" "$staged/"
+find "$staged" -name __pycache__ -prune -exec rm -rf {} +
+chmod -R a+rX "$staged" "$site"  # the container has another user
+
+# A tmpfs is the only place to write. Bytecode of the tests would need another.
+inside() {
+    MEMORY_MB=${MEMORY_MB_TESTS:-2048} EXTRA="-v $staged:/src:ro -v $site:/site:ro -e PYTHONPATH=/site:/src -e CI=1
+        --tmpfs /tmp --workdir /src --entrypoint python3 ${MORE:-}" "$CROSS/run.sh" "$ARCH" "$@" 2> >(grep -v 'level=error msg="unable to get systemd' >&2)
+}
+
+failed=()
+step() {
+    local name=$1 at=$SECONDS
+    shift
+    if "$@"; then say "$ARCH: $name holds ($((SECONDS - at)) s)"; else say "$ARCH: $name FAILED ($((SECONDS - at)) s)"; failed+=("$name"); fi
+}
+
+tests() {
+    inside -m pytest -p few_examples -p no:cacheprovider -p no:benchmark -m "not slow and not model" -W error --basetemp=/tmp/t \
+        tests/core tests/policy tests/shape tests/codec tests/trace tests/scenarios tests/driver/serial ${TESTS_MORE:-}
+}
+traces() { inside -m edgeagent replay --check traces; }
+said() { grep -v 'level=error' | tail -1; }
+
+floor() {
+    MORE="-e QEMU_CPU=$FLOOR" inside -m edgeagent check --cpu || return 1
+    [ -n "$BELOW_FLOOR" ] || return 0
+    local code=0
+    MORE="-e QEMU_CPU=$BELOW_FLOOR" inside -m edgeagent run examples/greenhouse.py "Open the north valve." || code=$?
+    [ "$code" = 5 ] || { say "on $BELOW_FLOOR the preflight ended with $code; 5 is right"; return 1; }
+}
+
+call() {
+    # Under emulation a token takes half a second; the time limit of the turn must not be what is tested.
+    EXTRA="-e QEMU_CPU=$FLOOR" "$CROSS/run.sh" "$ARCH" run /usr/share/edgeagent/examples/greenhouse.py --json --timeout 3000 \
+        "Open the north valve for 30 seconds." > "$DIST/conformance/$ARCH.jsonl" 2> "$DIST/conformance/$ARCH.err" ||
+        { tail -5 "$DIST/conformance/$ARCH.err" >&2; return 1; }
+    "$PYTHON" "$CROSS/check_call.py" "$DIST/conformance/$ARCH.jsonl"
+}
+
+for each in $steps; do step "$each" "$each"; done
+[ ${#failed[@]} = 0 ] || die "$ARCH does not conform: ${failed[*]}"
+say "$ARCH conforms: $steps, in $((SECONDS - began)) s"
