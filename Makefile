@@ -46,7 +46,7 @@ device-test: $(READY) ## Drive real firmware in emulators; the last line counts 
 	$(PY) -m pytest tests/device -m device
 
 test-slow: $(READY) ## The long runs of the property tests
-	$(PY) -m pytest -m slow
+	$(PY) -m pytest --ignore=tests/device -m slow
 
 crash-test: $(READY) ## Kill, cut, flip and starve sessions in some 40,000 ways; the last line counts
 	@$(PY) -m tests.crash
