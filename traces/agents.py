@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 
 from edgeagent import Agent, Budget, tool
+from edgeagent.driver.serial.device import device_tools
 from edgeagent.policy.formula import arg, failed, once
 from edgeagent.policy.library import (
     at_most,
@@ -70,3 +72,11 @@ impatient = Agent("impatient", SYSTEM, TOOLS, budget=Budget(refusals=2))
 one_turn = Agent("one_turn", SYSTEM, TOOLS, session_budget=Budget(steps=2, completion_tokens=None, seconds=None))
 gardener = Agent("gardener", "You open valves.", TOOLS)
 head = Agent("head", SYSTEM, (gardener.as_tool(description="Have the beds watered."), read_sensor))
+
+# As examples/board.py was when the recording was made on U-Boot in QEMU.
+board = Agent(
+    "board",
+    "You look after a board over its serial console. Use the tools; say what they returned.",
+    device_tools("usb:1a86:7523", Path(__file__).with_name("board.toml")),
+    budget=Budget(steps=4, tool_calls=3),
+)
