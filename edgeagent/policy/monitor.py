@@ -332,7 +332,8 @@ def _atom(f: Happened | Said | Untrusted | Argument | Clock, signature: Signatur
     kind, tool = signature
     match f:
         case Happened():
-            return kind == f.kind and (not f.tools or tool in f.tools)
+            # Without a tool it is what came in above a sub-agent: untrusted, and nothing else.
+            return kind == f.kind and (tool in f.tools if f.tools else bool(tool))
         case Said(pattern=pattern):
             if kind != "said" or not pattern:
                 return kind == "said"

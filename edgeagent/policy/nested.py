@@ -217,7 +217,7 @@ def _session(lower: Kin, state: State, request: str, tainted: bool) -> State:
     if tainted:
         # Its rules must know, though what came in came in above.
         seen = State(now_ms=now, phase=AwaitingCalls((PendingCall(0, "", "{}"),)))
-        memory = lower.guard.observe(memory, seen, ToolReturned(now, 0, canonical_json(request)))
+        memory = lower.guard.observe(memory, seen, ToolFailed(now, 0, "raised", request))
     return State(
         agent_digest=lower.agent.digest,
         seed=state.seed,

@@ -38,7 +38,8 @@ def holds(f, trace, value):
     last = len(trace) - 1
     match f:
         case Happened():
-            return trace[last].kind == f.kind and (not f.tools or trace[last].tool in f.tools)
+            here = trace[last]
+            return here.kind == f.kind and here.tool != "" and (not f.tools or here.tool in f.tools)
         case Said():
             return trace[last].kind == "said"
         case Untrusted():
