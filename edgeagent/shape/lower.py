@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -40,6 +40,9 @@ from edgeagent.shape.pointer import Document
 
 # What a bound may be: llguidance reads bounds as doubles, and this is the last double below 2^63.
 INTEGER_MAX = 2**63 - 1024
+# llguidance reads decimals by multiplying with powers of ten: exact only for so many digits and places.
+DIGITS_EXACT = 15
+PLACES_EXACT = 20
 # Beyond it llguidance cannot make a range of floats.
 FLOAT_MAX = 1e18
 # Different places of one schema: a grammar larger than that is a mistake, and takes seconds.
@@ -316,6 +319,8 @@ class _Lowering:
             and (abs(value) > INTEGER_MAX or float(value) != value)
         ):
             raise self.refuse(path, f"the constant {value} has more digits than a double: write it as a string")
+        if isinstance(value, float) and _inward(value, ROUND_CEILING) != value:
+            raise self.refuse(path, f"the constant {value} has more digits than engines read: write it as a string")
         if isinstance(value, str):
             try:
                 value.encode()
@@ -361,6 +366,12 @@ class _Lowering:
         for key in [key for key, bound in bounds.items() if abs(bound) > FLOAT_MAX]:
             del bounds[key]
             self.relax(path, key, f"bounds beyond {FLOAT_MAX:g} are left to the decoder")
+        for key, bound in bounds.items():
+            bounds[key] = _inward(bound, ROUND_CEILING if "inimum" in key else ROUND_FLOOR)
+            if bounds[key] != bound:
+                self.restrict(
+                    path, key, f"held as {bounds[key]}: engines read 15 digits, and 20 places after the point"
+                )
         sharper = _sharper(bounds)
         if sharper is None:
             return NEVER
@@ -598,6 +609,14 @@ def _as_double(number: float, *, up: bool) -> int:
     if not up and near > whole:
         near = int(math.nextafter(float(whole), -math.inf))
     return near
+
+
+def _inward(number: float, rounding: str) -> float:
+    """Return the number with as many digits as llguidance reads exactly, rounded as told."""
+    short = Context(prec=DIGITS_EXACT, rounding=rounding).create_decimal(repr(number))
+    if int(short.as_tuple().exponent) < -PLACES_EXACT:
+        short = short.quantize(Decimal(1).scaleb(-PLACES_EXACT), rounding=rounding)
+    return number if float(short) == number else float(short)
 
 
 def _multiples(plain: Plain, step: float) -> list[float] | None:

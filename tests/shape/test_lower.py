@@ -189,6 +189,7 @@ def test_what_accepts_more_is_a_relaxation(schema: Any, expected: tuple[str, str
     [
         ({"type": "integer"}, ("", "integer")),
         ({"type": "number", "minimum": 0}, ("", "number")),
+        ({"type": "number", "minimum": 0.30000000000000004}, ("", "minimum")),
         ({"type": "string", "format": "date-time"}, ("", "format")),
         ({"properties": {"a": {"type": "null"}}}, ("", "type")),
         ({"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": False}, ("", "properties")),
@@ -273,6 +274,7 @@ def test_narrowing_to_nothing_is_an_error() -> None:
         ({"type": "integer", "minimum": 2, "maximum": 1}, "no value fits"),
         ({"type": "integer", "minimum": 1, "maximum": 4, "multipleOf": 5}, "no value fits"),
         ({"const": 12345678901234567}, "write it as a string"),
+        ({"const": 9.043576139883087e-14}, "write it as a string"),
         ({"type": "frob"}, "no type of JSON Schema"),
         ({"type": "object", "properties": 5}, "not a well-formed JSON Schema"),
         ({"allOf": [{"anyOf": [{"minLength": i}, {"maxLength": i}]} for i in range(30)]}, "multiply to more than"),
