@@ -215,11 +215,10 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         CHECKS[report.outcome if report.outcome in CHECKS else "failed"] += report.outcome != "skipped"
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what was spoken with and how it went."""
-    if not TARGETS_SEEN:
-        return
-    terminalreporter.write_line(
-        f"targets {len(TARGETS_SEEN)} ({', '.join(sorted(TARGETS_SEEN))}), "
-        f"checks {CHECKS['passed'] + CHECKS['failed']}, failures {CHECKS['failed']}"
-    )
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    """Say what was spoken with and how it went: the very last line."""
+    if TARGETS_SEEN:
+        names = ", ".join(sorted(TARGETS_SEEN))
+        checks = CHECKS["passed"] + CHECKS["failed"]
+        print(f"targets {len(TARGETS_SEEN)} ({names}), checks {checks}, failures {CHECKS['failed']}", flush=True)

@@ -15,7 +15,7 @@ from edgeagent.errors import PeerMisbehaved
 # Heard from Zephyr 4.4: the echo of "hi", an indefinite-length map.
 ZEPHYR_REQUEST = b"\x06\tABAKAAAGAAABAKFhZGJoaaWv\n"
 ZEPHYR_ANSWER = b"\x06\tABELAAAHAAABAL9hcmJoaf81Gg==\n"
-LONG = smp.encode(smp.Message(smp.WRITE, smp.OS, smp.ECHO, 7, {"d": "x" * 250}))
+LONG = smp.encode(smp.Message(smp.WRITE, smp.OS, smp.ECHO, 7, {"d": "x" * 120}))
 
 
 def packets(data: bytes) -> list[bytes]:
@@ -71,7 +71,7 @@ def test_the_frame_after_a_cut_one_is_found(end: int) -> None:
 def test_mcuboot_1507_a_line_longer_than_127_is_still_read() -> None:
     framed = struct.pack(">H", len(LONG) + 2) + LONG + struct.pack(">H", binascii.crc_hqx(LONG, 0))
     line = smp.FIRST + binascii.b2a_base64(framed)
-    assert len(line) > 300
+    assert len(line) > smp.LINE_BYTES
     assert packets(line) == [LONG]
 
 
