@@ -11,9 +11,10 @@ import click
 from edgeagent.cli.door import open_session
 from edgeagent.cli.options import model_options, session_options
 from edgeagent.cli.run import say_until_done
-from edgeagent.cli.screen import Screen
+from edgeagent.cli.watched import WatchedScreen
 from edgeagent.core.state import Finished
 from edgeagent.errors import ExitCode
+from edgeagent.runtime.notify import Notifier
 
 GOODBYES = {"/quit", "/exit"}
 
@@ -26,24 +27,31 @@ GOODBYES = {"/quit", "/exit"}
 def chat(agent: str | None, as_json: bool, **options: Any) -> int:
     """Talk with AGENT (FILE.py or FILE.py:NAME), a line a turn.
 
-    Ctrl-C stops the answer and keeps the session; Ctrl-D or /quit ends it. Piped lines are turns too.
+    Ctrl-C stops the answer and keeps the session; Ctrl-D or /quit ends it. Piped lines are turns too. Under systemd
+    (Type=notify) it says when it is ready, and feeds the watchdog while work progresses.
 
     \b
     Example:
       edgeagent chat examples/greenhouse.py
     """
-    screen = Screen(sys.stdout, sys.stderr, as_json=as_json, streams=True)
+    screen = WatchedScreen(sys.stdout, sys.stderr, as_json=as_json, streams=True)
+    screen.notifier = notifier = Notifier()
     session = open_session(agent, screen, options)
     try:
         state = say_until_done(session, "")  # What was interrupted, if the session is resumed.
+        notifier.ready(f"session {session.directory.name}")
         while not isinstance(state.phase, Finished):
+            notifier.resting()
             line = _next_line()
+            notifier.working()
             if line is None or line in GOODBYES:
                 break
             if line:
                 state = say_until_done(session, line)
     finally:
+        notifier.stopping()
         session.close()
+        notifier.close()
     screen.result(state.outcome, str(session.trace_path))
     return int(ExitCode.DONE)
 
