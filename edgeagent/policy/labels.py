@@ -14,7 +14,7 @@
 
 One table beside the tools and not notes on each argument: whoever answers for the agent can read it on one screen,
 and it also labels tools whose functions are not ours (a device's, an app's). A tool without a label is refused when
-the agent is loaded.
+the agent is loaded. A sub-agent is labelled `read()`: what it does is judged call by call, under the same labels.
 """
 
 from __future__ import annotations
@@ -211,6 +211,15 @@ class Labels:
             dataclasses.replace(t, effect=_EFFECTS[self.tools[t.name].does], trusted=self.tools[t.name].trusted)
             for t in tools
         )
+
+    def tools_that(self, *does: Does) -> tuple[str, ...]:
+        """Return the tools with one of these effects, for formulas: `never(*LABELS.tools_that("egress"), when=...)`."""
+        return tuple(tool for tool, label in self.tools.items() if label.does in does)
+
+    @property
+    def confidential(self) -> tuple[str, ...]:
+        """The tools whose output must not leave unasked, for formulas: `once(returned(*LABELS.confidential))`."""
+        return tuple(tool for tool, label in self.tools.items() if label.confidential)
 
     def record(self, kind: str) -> Record:
         """Return what is said of this kind of record."""

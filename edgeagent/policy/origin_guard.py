@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import orjson
 from msgspec.structs import replace
 
-from edgeagent.core.agent import Agent
+from edgeagent.core.agent import Agent, family_of
 from edgeagent.core.effects import AskUser, CallTool, Effect
 from edgeagent.core.events import Event, ToolFailed, ToolReturned
 from edgeagent.core.state import State
@@ -90,8 +90,8 @@ class OriginGuard:
     """Judges calls by the origin of their arguments. Raises ConfigError for labels that do not fit the agent."""
 
     def __init__(self, rule: ValuesFromUser, agent: Agent) -> None:
-        rule.labels.check(agent.name, agent.tools)
-        self.labels, self.agent = rule.labels, agent
+        rule.labels.check(agent.name, family_of(agent).tools)
+        self.labels = rule.labels
         self.checked = SENSITIVE | set(rule.strict)
         digest = hashlib.sha256(repr(rule).encode()).digest()
         self._start = Memory(int.from_bytes(digest[:4], "big"))
@@ -130,7 +130,8 @@ class OriginGuard:
         if not isinstance(effect, AskUser) or effect.tool not in self.labels.tools:
             return effect
         shown = [f"{o.argument}: {o.text}" for o in self.origins(memory, state, effect.tool, effect.arguments)]
-        return replace(effect, because="\n".join([effect.because, *(f"  {line}" for line in shown)]))
+        lines = [line for line in (f"  {each}" for each in shown) if line not in effect.because]
+        return replace(effect, because="\n".join([effect.because, *lines]))
 
     def origins(self, memory: Memory, state: State, tool: str, arguments: str) -> tuple[Origin, ...]:
         """Return where each argument of a call comes from, in the order of the arguments."""
@@ -307,7 +308,7 @@ def _after_no(label: ToolLabel) -> str:
 
 def _some(tools: tuple[str, ...]) -> str:
     more = f" and {len(tools) - TOOLS_NAMED_MAX} more" if len(tools) > TOOLS_NAMED_MAX else ""
-    return ", ".join(tools[-TOOLS_NAMED_MAX:]) + more
+    return ", ".join(tool or "the agent above" for tool in tools[-TOOLS_NAMED_MAX:]) + more
 
 
 def _with(tools: tuple[str, ...], tool: str) -> tuple[str, ...]:

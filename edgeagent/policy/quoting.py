@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-_BEFORE = r"(?<![\w@/.+:-])"
-_AFTER = r"(?![\w@/+-])(?![.:](?-i:[^\WA-Z]))"
+_BEFORE = r"(?<![\w@/.+:&%-])"
+_AFTER = r"(?![\w@/+-])(?![.:](?-i:[^\WA-Z]))(?![?&=#%]\w)"
 """A part of a longer address, path or number is no quotation of it; a capital after a full stop is a new sentence."""
 
 _QUOTES = "'\"`“”‘’«»"
