@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from edgeagent.cli import trace_file
+from edgeagent.cli import trace_file, trace_sign
 from edgeagent.cli.options import find_trace_named, state_option
 from edgeagent.cli.screen import clock_text
 from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish, Say
@@ -29,7 +29,16 @@ def trace() -> None:
     """Look into traces: a trace.cbor, a session's directory or its id; without one, the last session."""
 
 
-for command in (trace_file.check, trace_file.repair, trace_file.verify, trace_file.head):
+COMMANDS = (
+    trace_file.check,
+    trace_file.repair,
+    trace_file.verify,
+    trace_file.head,
+    trace_sign.sign,
+    trace_sign.keygen,
+    trace_sign.rotate,
+)
+for command in COMMANDS:
     trace.add_command(command)
 
 

@@ -11,6 +11,7 @@ from typing import assert_never
 import click
 
 from edgeagent.cli.options import find_trace_named, state_option
+from edgeagent.cli.trace_sign import check_signed
 from edgeagent.errors import ExitCode, TraceError
 from edgeagent.runtime.folder import ABOUT_NAME, locked
 from edgeagent.trace.file import cut, damaged, examine_file
@@ -67,19 +68,28 @@ def repair(trace: str | None, offset: int | None, state: Path | None) -> int:
 @click.command()
 @click.argument("trace", required=False)
 @click.option("--expect-head", metavar="HASH", help="A head that was noted earlier; it must still be in the trace.")
+@click.option("--checkpoint", type=click.Path(path_type=Path), help="A signed checkpoint; needs --public-key.")
+@click.option("--public-key", type=click.Path(path_type=Path), help="The public key's file.")
 @state_option
-def verify(trace: str | None, expect_head: str | None, state: Path | None) -> int:
-    """Check every record and its chain; with --expect-head, that nothing before that head was cut or rewritten.
+def verify(
+    trace: str | None, expect_head: str | None, checkpoint: Path | None, public_key: Path | None, state: Path | None
+) -> int:
+    """Check every record and its chain; with a noted head or checkpoint, that nothing before it was cut or rewritten.
 
     \b
     Example:
       edgeagent trace verify --expect-head "$(cat noted-head)"
+      edgeagent trace verify --checkpoint noted.checkpoint --public-key gateway7.pub
     """
+    if (checkpoint is None) != (public_key is None):
+        raise click.UsageError("--checkpoint and --public-key go together")
     path = find_trace_named(trace, state)
     found = examine_file(path)
     if not isinstance(found.verdict, Clean):
         click.echo(_verdict_text(found))
         return int(ExitCode.CHECK_FAILED)
+    if checkpoint is not None and public_key is not None:
+        click.echo(f"verified: {check_signed(path, found, checkpoint, public_key)}")
     if expect_head is None:
         click.echo(f"verified: {len(found.records)} records, head {found.head.hex()}")
         return int(ExitCode.DONE)

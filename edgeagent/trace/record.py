@@ -1,7 +1,7 @@
 """What one record is, in bytes: an event, the digest of the effects it led to, and the hash of what came before.
 
     file    := magic  header  record*
-    header  := length u32 · check u32 · CBOR [format, nonce, first seq, hash before it, state before it] · crc u32
+    header  := length u32 · check u32 · CBOR [format, nonce, …] · crc u32
     record  := length u32 · check u32 · CBOR [seq, link, event, effects digest]                         · crc u32
 
     check   CRC-32 over nonce, the frame's own offset and its length: a frame is valid in one place of one file only,
@@ -50,13 +50,17 @@ RECORD_BYTES_MAX = 16 << 20
 
 
 class Header(msgspec.Struct, frozen=True, array_like=True):
-    """What a trace file begins with. After a rotation it carries on from `before` with the verified `state`."""
+    """What a trace file begins with. After a rotation it carries on from `before` with the verified `state`.
+
+    `peaks` are the Merkle tree over the records before it, so that checkpoints can still be signed and compared.
+    """
 
     format: int
     nonce: bytes
     first_seq: int = 0
     before: bytes = GENESIS
     state: bytes | None = None
+    peaks: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -162,7 +166,7 @@ def encode_payload(seq: int, before: bytes, event: Event, digest: bytes) -> byte
 
 def encode_header(header: Header) -> bytes:
     """Return the bytes that a file begins with."""
-    payload = cbor2.dumps(msgspec.to_builtins(header, builtin_types=(bytes,)), canonical=True)
+    payload = cbor2.dumps(compact(header), canonical=True)
     return MAGIC + frame(b"", len(MAGIC), payload)
 
 

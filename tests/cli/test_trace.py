@@ -141,3 +141,44 @@ def test_an_unknown_session_is_a_usage_error(edgeagent, trace):
     asked = edgeagent("run", "--resume", "no-such", "Hello?")
     assert asked.returncode == 2
     assert "sessions list" in asked.stderr
+
+
+def test_a_signed_checkpoint_proves_that_nothing_was_rewritten(edgeagent, trace, tmp_path):
+    pytest.importorskip("cryptography")
+    made = edgeagent("trace", "keygen", "gateway7", "-o", tmp_path / "key")
+    (tmp_path / "pub").write_text(made.stdout)
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
+    assert edgeagent("trace", "sign", trace, "--key", tmp_path / "key", "-o", tmp_path / "note").returncode == 0
+    edgeagent("run", "--continue", "And now?")
+    checks = ("trace", "verify", trace, "--checkpoint", tmp_path / "note", "--public-key", tmp_path / "pub")
+    later = edgeagent(*checks)
+    assert (later.returncode, "2 came later" in later.stdout) == (0, True)
+    rows = [json.loads(line) for line in edgeagent("trace", "show", trace, "--json").stdout.splitlines()]
+    edgeagent("trace", "repair", trace, "--to", rows[3]["offset"])
+    cut = edgeagent(*checks)
+    assert cut.returncode == 6
+    assert "cut off" in cut.stderr
+
+
+def test_a_rotated_session_goes_on_with_its_chain(edgeagent, trace):
+    head = edgeagent("trace", "head", trace).stdout
+    size = trace.stat().st_size
+    rotated = edgeagent("trace", "rotate", trace.parent.name)
+    assert rotated.returncode == 0, rotated.stderr
+    assert (trace.parent / "trace.cbor.0-4").stat().st_size == size
+    assert edgeagent("trace", "head", trace).stdout == head
+    again = edgeagent("run", "--continue", "And now?", "--model", "script:script2.json")
+    assert again.returncode == 2, "the script is missing"
+    assert edgeagent("trace", "verify", trace, "--expect-head", head.strip()).returncode == 0
+    assert edgeagent("replay", trace).stdout == "identical: 0 records\n"
+
+
+def test_a_rotated_session_remembers_what_was_said(edgeagent, script, trace):
+    assert edgeagent("trace", "rotate", trace.parent.name, "--drop").returncode == 0
+    assert [f.name for f in trace.parent.glob("trace.cbor*")] == ["trace.cbor"]
+    again = edgeagent("run", "--continue", "And now?", "--model", script("Still dry."))
+    assert again.stdout == "Still dry.\n", again.stderr
+    rows = [json.loads(line) for line in edgeagent("trace", "show", trace, "--json").stdout.splitlines()]
+    assert [row["seq"] for row in rows] == [5, 6]
+    assert len(rows[0]["effects"][0]["messages"]) == 5
+    assert edgeagent("replay", trace).stdout == "identical: 2 records\n"
