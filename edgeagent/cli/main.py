@@ -16,6 +16,7 @@ VERBS = {
     "chat": "Talk with an agent.",
     "check": "Find everything that could fail later, before anything runs.",
     "fork": "Begin a new session from an old one's records.",
+    "grammar": "Print what an agent's model may write, or check the grammars that are kept.",
     "model": "Fetch, add, list, verify and remove model files.",
     "policy": "Explain an agent's rules, and try them on recorded sessions.",
     "replay": "Fold a trace again and compare it with what was recorded.",

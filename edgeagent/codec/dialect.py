@@ -18,13 +18,17 @@ from edgeagent.shape.parse import parse
 
 @dataclass(frozen=True)
 class CallFrame:
-    """The fixed text around a call: `before` NAME `between` ARGUMENTS `after`; separators as the model writes them."""
+    """The fixed text around a call: `before` NAME `between` ARGUMENTS `after`; separators as the model writes them.
+
+    `trigger` ends free text and begins a call; without one a call begins with the text.
+    """
 
     before: str
     between: str
     after: str
     item_separator: str = ", "
     key_separator: str = ": "
+    trigger: str = ""
 
 
 @dataclass(frozen=True)

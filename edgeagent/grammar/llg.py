@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal
 
 import orjson
@@ -33,12 +34,13 @@ def calls_grammar(
     item_separator: str = ", ",
     key_separator: str = ": ",
     trigger: str = "",
-    specials: Sequence[str] = (),
+    specials: Mapping[str, int] = MappingProxyType({}),
 ) -> str:
     """The grammar of one call to any of `calls`, or of an answer in words, or of either.
 
     `trigger` is what ends free text and begins a call (`<tool_call>`); without one a call begins with the text.
-    `specials` are the texts that this vocabulary holds as one special token each; they are matched as that token.
+    `specials` are the texts that this vocabulary holds as one special token each, with its id; they are matched as that
+    token.
     Raises GrammarError when nothing at all could be written, or a name cannot stand in a call.
     """
     if answer == "only":
@@ -79,7 +81,7 @@ def _start(count: int, answer: Answer, trigger: str) -> str:
     return f"start: {' | '.join(options)}"
 
 
-def _head(before: str, trigger: str, specials: Sequence[str]) -> tuple[list[str], list[str]]:
+def _head(before: str, trigger: str, specials: Mapping[str, int]) -> tuple[list[str], list[str]]:
     """Rules that a call needs in front, and how each call opens."""
     if not trigger:
         return [], _literal(before, specials)
@@ -98,14 +100,14 @@ def _answer_pattern(before: str, trigger: str) -> str:
     return r"/[^\s" + re.escape(first) + r"](?s:.)*/"
 
 
-def _literal(text: str, specials: Sequence[str]) -> list[str]:
+def _literal(text: str, specials: Mapping[str, int]) -> list[str]:
     if not text:
         return []
-    named = [special for special in specials if special.startswith("<") and special.endswith(">")]
-    if not named:
+    if not specials:
         return [_quoted(text)]
-    pieces = re.split("(" + "|".join(re.escape(special) for special in named) + ")", text)
-    return [piece if piece in named else _quoted(piece) for piece in pieces if piece]
+    longest_first = sorted(specials, key=len, reverse=True)
+    pieces = re.split("(" + "|".join(map(re.escape, longest_first)) + ")", text)
+    return [f"<[{specials[piece]}]>" if piece in specials else _quoted(piece) for piece in pieces if piece]
 
 
 def _quoted(text: str) -> str:

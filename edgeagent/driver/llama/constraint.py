@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import llama_cpp
 import numpy as np
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from edgeagent.driver.llama.engine import Engine, last_words
 from edgeagent.errors import GrammarError
+from edgeagent.grammar.calls import GrammarEngine
 from edgeagent.grammar.llg import suspects, value_grammar
 
 LLMatcher: Any = None
@@ -35,7 +36,6 @@ with contextlib.suppress(ImportError):
     LLMatcher = getattr(_llguidance, "LLMatcher", None)
     LLTokenizer = getattr(_llguidance, "LLTokenizer", None)
 
-GrammarEngine = Literal["llguidance", "gbnf"]
 Ids = NDArray[np.int64]
 
 GRAMMARS_KEPT = 64  # compiled grammars per model; an agent needs one per set of admissible tools, about 50 kB each

@@ -12,13 +12,11 @@ import math
 import queue
 import threading
 import time
-from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import orjson
 
 from edgeagent.codec.dialect import Plain
 from edgeagent.core.agent import Agent
@@ -26,7 +24,7 @@ from edgeagent.core.effects import AskModel, Effect
 from edgeagent.core.events import Event, ModelAnswered, ModelFailed
 from edgeagent.core.values import Usage
 from edgeagent.driver.base import Post
-from edgeagent.driver.llama.constraint import Compiled, GrammarEngine, Grammars, check_calls
+from edgeagent.driver.llama.constraint import Compiled, Grammars, check_calls
 from edgeagent.driver.llama.decode import Generation, OnText, generate
 from edgeagent.driver.llama.engine import Engine, Progress
 from edgeagent.driver.llama.kv import KvStore, Warm, fingerprint
@@ -34,9 +32,8 @@ from edgeagent.driver.llama.prompt import Words, pack_ids, prompt_tokens
 from edgeagent.driver.llama.sampling import GREEDY, Sampler, Seeded
 from edgeagent.driver.llama.template import Template, builtin_template
 from edgeagent.errors import EdgeAgentError, GrammarError, ModelError
-from edgeagent.grammar.gbnf import gbnf_calls
-from edgeagent.grammar.llg import Answer, calls_grammar
-from edgeagent.shape.lower import lower
+from edgeagent.grammar.calls import GrammarEngine, Narrowed, calls_of, grammar_of
+from edgeagent.grammar.llg import Answer
 
 CALL_ODDS = -6.0
 """Log-odds of beginning a call, after a user's word, from which on a call is what is meant.
@@ -44,9 +41,6 @@ CALL_ODDS = -6.0
 Measured with SmolLM2-135M-Instruct and the greenhouse: -1.8 to -4.6 for eight requests that want a call, -5.2 to -11.0
 for eight that want none. Other agents overlap more; each needs a threshold of its own for better.
 """
-
-STRING_CHARS_MAX = 200
-"""The most characters of a string argument that declares no bound of its own."""
 
 
 class LlamaDriver:
@@ -253,27 +247,25 @@ class LlamaDriver:
         pieces = self._engine.vocabulary.pieces()
         return [token for token, piece in enumerate(pieces) if piece.lstrip().startswith(first)]
 
-    def _grammar(self, tools: tuple[str, ...], narrowed: tuple[tuple[str, str, str], ...], answer: Answer) -> Compiled:
+    def _grammar(self, tools: tuple[str, ...], narrowed: tuple[Narrowed, ...], answer: Answer) -> Compiled:
         """The compiled grammar of these tools; both the text and its compilation are kept by the digest of the text."""
-        frame = self._dialect.frame
-        calls = [(name, self._schema(name, narrowed)) for name in tools]
-        around: dict[str, Any] = {"before": frame.before, "between": frame.between, "after": frame.after}
-        around |= {"item_separator": frame.item_separator, "key_separator": frame.key_separator, "answer": answer}
-        if self._grammars.kind == "gbnf":
-            # What GBNF cannot say exactly is checked when the call is decoded.
-            text = gbnf_calls(calls, relaxed=[], **around)
-        else:
-            text = calls_grammar(calls, **around)
+        calls = calls_of([self._agent.by_name[name] for name in tools], narrowed)
+        text = grammar_of(
+            calls, self._dialect.frame, answer=answer, engine=self._grammars.kind, specials=self._specials
+        )
         try:
             return self._grammars.compile(text)
         except GrammarError:
             check_calls(calls)  # Names the tool and the field.
             raise
 
-    def _schema(self, name: str, narrowed: tuple[tuple[str, str, str], ...]) -> Mapping[str, Any]:
-        limits = {argument: orjson.loads(schema) for tool, argument, schema in narrowed if tool == name}
-        schema = self._agent.family[name].parameters.schema
-        return lower(schema, where=name, string_max=STRING_CHARS_MAX, narrowed=limits).schema
+    @cached_property
+    def _specials(self) -> dict[str, int]:
+        """The parts of a call that this vocabulary holds as one special token."""
+        frame, vocabulary = self._dialect.frame, self._engine.vocabulary
+        around = frame.before + frame.between + frame.after
+        pieces = ((vocabulary.piece(token).decode("utf-8", "replace"), token) for token in vocabulary.control())
+        return {piece: token for piece, token in pieces if piece and piece in around}
 
     def _sampler(self, seed: int) -> Sampler:
         return Seeded(seed, temperature=self._temperature) if self._temperature else GREEDY

@@ -1,0 +1,83 @@
+"""What may this agent's model write now? Admissible tools and narrowed arguments to the text of a grammar.
+
+The one place where schemas are lowered for an ask: the driver and `edgeagent grammar` both come here, so what is
+printed is what is enforced. It knows neither models nor vocabularies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol, assert_never
+
+import orjson
+
+from edgeagent.core.agent import Tool
+from edgeagent.grammar.gbnf import gbnf_calls
+from edgeagent.grammar.llg import Answer, Call, calls_grammar
+from edgeagent.shape.lower import Lowered, Relaxation, lower
+
+GrammarEngine = Literal["llguidance", "gbnf"]
+
+Narrowed = tuple[str, str, str]
+"""Tool, argument, and a JSON Schema (text) that the argument must fit besides its own; as in `AskModel.narrowed`."""
+
+STRING_CHARS_MAX = 200
+"""The most characters of a string argument that declares no bound of its own."""
+
+
+class Frame(Protocol):
+    """The fixed text around a call, as a dialect writes it; `trigger` is what ends free text, or empty."""
+
+    @property
+    def before(self) -> str: ...
+    @property
+    def between(self) -> str: ...
+    @property
+    def after(self) -> str: ...
+    @property
+    def item_separator(self) -> str: ...
+    @property
+    def key_separator(self) -> str: ...
+    @property
+    def trigger(self) -> str: ...
+
+
+def lowered_call(tool: Tool, narrowed: Iterable[Narrowed] = ()) -> Lowered:
+    """Return the arguments of a tool as an engine can hold them. Raises GrammarError naming tool and field."""
+    limits: dict[str, Any] = {}
+    for name, argument, text in narrowed:
+        if name == tool.name:
+            schema = orjson.loads(text)
+            limits[argument] = {"allOf": [limits[argument], schema]} if argument in limits else schema
+    return lower(tool.parameters.schema, where=tool.name, string_max=STRING_CHARS_MAX, narrowed=limits)
+
+
+def calls_of(tools: Iterable[Tool], narrowed: Sequence[Narrowed] = ()) -> list[Call]:
+    """Return what `grammar_of` needs of each tool. Raises GrammarError naming tool and field."""
+    return [(tool.name, lowered_call(tool, narrowed).schema) for tool in tools]
+
+
+def grammar_of(
+    calls: Sequence[Call],
+    frame: Frame,
+    *,
+    answer: Answer,
+    engine: GrammarEngine,
+    specials: Mapping[str, int] | None = None,
+    relaxed: list[Relaxation] | None = None,
+) -> str:
+    """Return the grammar of one of the calls, of words, or of either.
+
+    `specials` are the texts that the vocabulary holds as one special token, with its id. What GBNF cannot say exactly
+    is appended to `relaxed`; it is checked when the call is decoded.
+    """
+    around: dict[str, Any] = {"before": frame.before, "between": frame.between, "after": frame.after}
+    around |= {"item_separator": frame.item_separator, "key_separator": frame.key_separator}
+    around |= {"answer": answer, "trigger": frame.trigger}
+    match engine:
+        case "gbnf":
+            return gbnf_calls(calls, relaxed=[] if relaxed is None else relaxed, **around)
+        case "llguidance":
+            return calls_grammar(calls, specials=specials or {}, **around)
+        case _:
+            assert_never(engine)
