@@ -47,7 +47,7 @@ SYSTEM = "You control a greenhouse. Reply with one JSON tool call.\nTools:\n" + 
     json.dumps({"name": name, "parameters": schema}) for name, schema in TOOLS.items()
 )
 
-FRAME = {"before": '{"name": "', "between": '", "arguments": ', "after": "}"}
+FRAME: dict[str, Any] = {"before": '{"name": "', "between": '", "arguments": ', "after": "}"}
 
 
 def prompt(request: str) -> str:
