@@ -72,6 +72,8 @@ def _sections(file: BinaryIO) -> tuple[int, list[_Section]]:
         raise NotElf(f"has {count} sections; {_SECTIONS_MAX} is the most that is believed")
     file.seek(table)
     rows = file.read(entry * count)
+    if len(rows) < entry * count:
+        raise NotElf("is cut off")
     layout = "<4xI16xQQ" if wide else "<4xI8xII"  # name, type, flags and address, offset, size
     return machine, [_Section(*struct.unpack_from(layout, rows, number * entry)) for number in range(count)]
 
