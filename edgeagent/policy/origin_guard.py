@@ -316,4 +316,6 @@ def _with(tools: tuple[str, ...], tool: str) -> tuple[str, ...]:
 
 
 def _shown(value: str) -> str:
-    return f"'{value if len(value) <= SHOWN_MAX else value[:SHOWN_MAX] + '…'}'"
+    # An outsider's value must not be able to write a line of the question, nor turn the direction of writing.
+    plain = "".join(c if c.isprintable() else "·" for c in value[: SHOWN_MAX + 1])
+    return f"'{plain if len(value) <= SHOWN_MAX else plain[:SHOWN_MAX] + '…'}'"

@@ -119,13 +119,21 @@ _TOP_LEVEL = (
     "com|org|net|io|info|biz|dev|app|ai|co|me|tv|cc|xyz|top|site|online|shop|club|link|click|live|cloud|page|web|"
     "eu|de|uk|fr|it|es|nl|ch|at|se|no|fi|pl|cz|ru|ua|cn|jp|kr|in|br|au|ca|us|ly|gl|gg|to|su|tk|ml|ga|cf"
 )
-_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+# Every pattern is linear in the text: what is repeated is bounded, or begins only where a token begins.
+_ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,10}")
 _LINK = re.compile(
-    rf"(?:[a-z][a-z0-9+.-]*://\S+|\bwww\.\S+|(?<![\w@.])(?:[\w-]+\.)+(?:{_TOP_LEVEL})\b(?:[/?#:]\S*)?|\b(?:\d{{1,3}}\.){{3}}\d{{1,3}}\b\S*)",
+    rf"(?:[a-z][a-z0-9+.-]{{0,20}}://\S+|\bwww\.\S+|(?<![\w@.-])(?:[\w-]+\.)+(?:{_TOP_LEVEL})\b(?:[/?#:]\S*)?"
+    r"|\b(?:\d{1,3}\.){3}\d{1,3}\b\S*)",
     re.IGNORECASE,
 )
-_ACCOUNT = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]){8,30}\b|(?<![\w.-])\+?\d(?:[ -]?\d){8,}(?![\w.]\d)")
+_ACCOUNT = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]){8,30}\b|(?<![\w.-])\+?\d(?:[ -]?\d){8,40}(?![\w.]\d)")
 _TIME = re.compile(r"\d{4}-\d\d?-\d\d?(?:[T ]\d\d?:\d\d(?::\d\d)?)?")
+
+_LOOKALIKES = str.maketrans(
+    {"\uff0e": ".", "\u3002": ".", "\uff61": ".", "\uff0f": "/", "\uff1a": ":", "\uff20": "@"}
+    | dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", "")
+)
+"""What browsers and mail programs read as the plain sign, or as nothing."""
 
 
 def links_in(text: str) -> Iterator[str]:
@@ -136,6 +144,7 @@ def links_in(text: str) -> Iterator[str]:
 
 def contacts_in(text: str) -> Iterator[str]:
     """Yield what a reader could follow, write to or pay to: links, mail addresses, account and telephone numbers."""
+    text = text.translate(_LOOKALIKES)
     yield from (found[0].rstrip(".") for found in _ADDRESS.finditer(text))
     yield from links_in(_ADDRESS.sub(" ", text))
     yield from (found[0] for found in _ACCOUNT.finditer(_TIME.sub(" ", _LINK.sub(" ", text))))

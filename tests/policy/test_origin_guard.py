@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cbor2
 import msgspec
 import pytest
 from hypothesis import given
@@ -251,6 +252,13 @@ def test_a_question_shows_where_each_argument_comes_from():
     assert "body: written by the model after it read mails" in shown
 
 
+def test_an_outsiders_value_cannot_write_a_line_of_the_question():
+    session = tainted("read my mail")
+    session.call("send", to=["x\n  to: your words\x1b[2K\u202e"], body="hi")
+    assert "  to: your words" not in session.question.because.splitlines()
+    assert all(line.isprintable() for line in session.question.because.splitlines())
+
+
 def test_a_yes_lets_exactly_this_call_run_and_the_next_one_asks_again():
     session = tainted("read my mail")
     assert session.call("send", approve=True, to=[EVIL], body="hi") == "asks"
@@ -300,10 +308,12 @@ def test_the_memory_is_plain_and_survives_a_file():
     session.reads("files", FILES)
     session.reads("contacts", [{"name": "Ana Keller", "address": "ana@firm.example"}], query="Ana")
     session.call("send", approve=False, to=[EVIL], body="hi")
-    for codec in (msgspec.json, msgspec.msgpack):
-        session.state = msgspec.structs.replace(
-            session.state, monitors=codec.decode(codec.encode(session.state.monitors))
-        )
+    through = (
+        lambda memory: msgspec.json.decode(msgspec.json.encode(memory)),
+        lambda memory: cbor2.loads(cbor2.dumps(msgspec.to_builtins(memory))),
+    )
+    for back in through:
+        session.state = msgspec.structs.replace(session.state, monitors=back(session.state.monitors))
         assert session.call("append", file="13", body="x") == "runs"
         assert session.call("send", to=["ana@firm.example"], body="x") == "runs"
         assert session.call("send", to=[EVIL], body="x") == "refused"

@@ -126,6 +126,16 @@ def test_links_addresses_and_accounts_are_found(text):
     assert list(contacts_in(text))
 
 
+@pytest.mark.parametrize("text", ["www.evil\uff0ecom", "evil\u200b.com", "mallory\uff20evil.com"])
+def test_signs_that_look_alike_hide_nothing(text):
+    assert list(contacts_in(text))
+
+
+@pytest.mark.parametrize("piece", ["a", "a-", "a.", "1 ", "A1", "a+", "w", "www", ":", "@"])
+def test_a_long_text_is_read_in_one_go(piece):
+    list(contacts_in(piece * 30_000))  # With a pattern that is not linear this would take very long.
+
+
 def test_what_the_user_wrote_is_inert():
     assert not_inert("see www.a.example", ["send the link www.a.example"]) == ""
     assert not_inert("see www.a.example/b", ["send the link www.a.example"]) == "www.a.example/b"
