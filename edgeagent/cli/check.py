@@ -14,7 +14,16 @@ from edgeagent.cli.options import model_options, settings_from
 from edgeagent.core.agent import Agent
 from edgeagent.errors import EdgeAgentError, ExitCode
 from edgeagent.runtime.config import Settings
-from edgeagent.runtime.wiring import SCRIPT_PREFIX, guard_of, llama_model, load_agent, scripted_model, with_dialect
+from edgeagent.runtime.operator import operator_rules, with_rules
+from edgeagent.runtime.wiring import (
+    SCRIPT_PREFIX,
+    agent_path,
+    guard_of,
+    llama_model,
+    load_agent,
+    scripted_model,
+    with_dialect,
+)
 from edgeagent.shape.lower import lower
 
 Check = tuple[str, Callable[[], str]]
@@ -56,7 +65,8 @@ def _checks(agent_spec: str | None, cpu: bool, options: dict[str, Any]) -> Itera
     loaded: list[Agent] = []
 
     def load() -> str:
-        loaded.append(with_dialect(load_agent(agent_spec), DIALECT_START))
+        rules = operator_rules(options.get("config"), beside=agent_path(agent_spec).parent)
+        loaded.append(with_dialect(with_rules(load_agent(agent_spec), rules), DIALECT_START))
         return f"{loaded[0].name}: {len(loaded[0].tools)} tools, {len(loaded[0].policies)} rules"
 
     settings = settings_from(agent_spec, **options)

@@ -14,11 +14,13 @@ from edgeagent.core.events import ModelAnswered, ModelFailed
 from edgeagent.driver.base import Driver
 from edgeagent.runtime.config import ModelSettings, state_root
 from edgeagent.runtime.folder import TRACE_NAME, Limits, find_directory, last_directory
+from edgeagent.runtime.operator import operator_policy, recorded_rules, with_rules
 from edgeagent.runtime.recording import changes, load_recording, records_of, resolved_spec
 from edgeagent.runtime.resume import resume_session
 from edgeagent.runtime.session import Session, new_session
 from edgeagent.runtime.wiring import (
     SCRIPT_PREFIX,
+    agent_path,
     drivers_of,
     keep_warm,
     llama_model,
@@ -41,7 +43,8 @@ def open_session(agent_spec: str | None, screen: Screen, options: dict[str, Any]
         raise click.UsageError("say which AGENT: FILE.py or FILE.py:NAME")
     settings = settings_from(agent_spec, **options)
     limits = (options.get("max_steps"), options.get("max_tokens"), options.get("timeout"))
-    agent = with_dialect(with_limits(load_agent(agent_spec), *limits), DIALECT_START)
+    policy, rules = operator_policy(options.get("config"), beside=agent_path(agent_spec).parent)
+    agent = with_dialect(with_limits(with_rules(load_agent(agent_spec), rules), *limits), DIALECT_START)
     model = open_model(agent, settings.model, screen, verbose=options.get("verbose", False))
     session = new_session(
         agent,
@@ -54,6 +57,7 @@ def open_session(agent_spec: str | None, screen: Screen, options: dict[str, Any]
         context_tokens=settings.model.context_tokens,
         durability=options.get("durability") or "effects",
         limits=Limits(steps=limits[0], completion_tokens=limits[1], seconds=limits[2]),
+        policy=policy,
         watch=screen.watch,
     )
     keep_warm(model, settings.model, session.directory)
@@ -73,6 +77,9 @@ def reopen_session(directory: Path, agent_spec: str | None, screen: Screen, opti
     assert about is not None, "a session directory has its session.json"
     for change in changes(about, agent):
         screen.activity(f"the agent has changed since this session began: {change}")
+    now = operator_policy(options.get("config"), beside=agent_path(resolved_spec(about, directory)).parent)[1]
+    if now != recorded_rules(about.policy):
+        screen.activity("the rules in edgeagent.toml have changed; this session stays under those it began with")
     found = records_of(trace) if trace.exists() else None
     if found is not None and isinstance(found.verdict, Torn):
         screen.activity(f"the last write did not arrive whole; {found.verdict.size} bytes are put aside")

@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import orjson
@@ -45,7 +46,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 class About(msgspec.Struct, frozen=True, kw_only=True):
     """What a session was started with; kept beside its trace so that it can be replayed and resumed.
 
-    `parts` are digests of the agent's parts, by name, so that a change can be named.
+    `parts` are digests of the agent's parts, by name, so that a change can be named. `policy` is the section of that
+    name in edgeagent.toml: the operator's rules, under which the session stays.
     """
 
     id: str
@@ -62,6 +64,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     parts: dict[str, str] = {}
     forked_from: str = ""
     version: str = __version__
+    policy: dict[str, Any] = {}
 
 
 def sessions_folder(root: Path) -> Path:

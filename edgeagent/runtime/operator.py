@@ -17,14 +17,19 @@ from edgeagent.runtime.config import FILE_NAME
 
 
 def operator_rules(config: Path | None, *, beside: Path) -> tuple[Rule, ...]:
-    """Return the rules of `config`, or else of $EDGEAGENT_CONFIG, or else of edgeagent.toml in the folder `beside`.
+    """Return the operator's rules. Raises ConfigError naming file, line and key."""
+    return operator_policy(config, beside=beside)[1]
+
+
+def operator_policy(config: Path | None, *, beside: Path) -> tuple[dict[str, Any], tuple[Rule, ...]]:
+    """Return the section `policy` and its rules: of `config`, or $EDGEAGENT_CONFIG, or edgeagent.toml in `beside`.
 
     Raises ConfigError naming file, line and key.
     """
     given = config or (Path(os.environ["EDGEAGENT_CONFIG"]) if os.environ.get("EDGEAGENT_CONFIG") else None)
     file = given or beside / FILE_NAME
     if given is None and not file.exists():
-        return ()
+        return {}, ()
     try:
         text = file.read_text()
         policy = tomllib.loads(text).get("policy", {})
@@ -34,7 +39,7 @@ def operator_rules(config: Path | None, *, beside: Path) -> tuple[Rule, ...]:
         raise ConfigError(f"{file}: {error}") from error
     if not isinstance(policy, dict):
         raise ConfigError(f"{file}: policy is {policy!r}; it must be a section: [[policy.rules]]")
-    return rules_from_table(policy, text=text, file=str(file))
+    return policy, rules_from_table(policy, text=text, file=str(file))
 
 
 def recorded_rules(policy: Mapping[str, Any]) -> tuple[Rule, ...]:

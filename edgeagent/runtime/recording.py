@@ -18,6 +18,7 @@ from edgeagent.core.state import State
 from edgeagent.core.values import canonical_json
 from edgeagent.errors import ConfigError
 from edgeagent.runtime.folder import TRACE_NAME, About, Limits, find_directory, last_directory, read_about
+from edgeagent.runtime.operator import recorded_rules, with_rules
 from edgeagent.runtime.wiring import load_agent, step_of, with_dialect
 from edgeagent.trace.check import GuardStep, fold
 from edgeagent.trace.file import damaged, examine_file
@@ -70,7 +71,7 @@ def load_recording(trace: Path, agent_spec: str | None = None) -> Recording:
     spec = agent_spec or resolved_spec(about, trace.parent)
     agent = load_agent(spec)
     if about is not None:
-        agent = with_recorded_limits(agent, about.limits)
+        agent = with_rules(with_recorded_limits(agent, about.limits), recorded_rules(about.policy))
     return Recording(trace, about, with_dialect(agent, about.dialect if about else "plain"))
 
 

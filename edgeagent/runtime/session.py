@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from edgeagent.core.agent import Agent
 from edgeagent.core.events import Cancelled, SessionStarted, UserSaid
@@ -95,9 +96,10 @@ def new_session(
     clock_ms: Callable[[], int] | None = None,
     durability: Durability = "effects",
     limits: Limits = Limits(),  # noqa: B008 # immutable
+    policy: Mapping[str, Any] | None = None,
     disk: Disk = DISK,
 ) -> Session:
-    """Make a session directory under `root` and start the session in it.
+    """Make a session directory under `root` and start the session in it. `policy` are the operator's rules in `agent`.
 
     Raises ConfigError if it cannot be made and TraceError if it cannot be written.
     """
@@ -118,6 +120,7 @@ def new_session(
         durability=durability,
         limits=limits,
         parts=parts_of(agent),
+        policy=dict(policy or {}),
     )
     try:
         write_about(directory, about, disk)

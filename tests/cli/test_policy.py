@@ -69,3 +69,22 @@ def test_new_rules_are_tried_on_what_was_recorded(edgeagent, agent, script, tmp_
     stopped = edgeagent("policy", "test", new, trace, "--recorded-with", old)
     assert stopped.returncode == 3
     assert 'refuse pay{"amount":500} (pay is only allowed when amount <= 100)' in stopped.stdout
+
+
+def test_an_operators_rule_holds_in_a_run_and_in_its_replay(edgeagent, agent, script, tmp_path):
+    config = tmp_path / "edgeagent.toml"
+    config.write_text(TOML.replace('rule = "cooldown"', 'rule = "never"').replace("seconds = 60\n", ""))
+    done = edgeagent("run", agent(OLD), "pay", "--model", script(PAY, "I may not."))
+    assert done.returncode == 3, done.stderr
+    config.unlink()
+    assert edgeagent("replay").stdout.startswith("identical")
+
+
+def test_a_resumed_session_stays_under_the_rules_it_began_with(edgeagent, agent, script, tmp_path):
+    config = tmp_path / "edgeagent.toml"
+    config.write_text(TOML.replace('rule = "cooldown"', 'rule = "never"').replace("seconds = 60\n", ""))
+    edgeagent("run", agent(OLD), "pay", "--model", script(PAY, "I may not."))
+    config.unlink()
+    again = edgeagent("run", agent(OLD), "pay", "--continue", "--model", script("", "", PAY, "I may not."))
+    assert "the rules in edgeagent.toml have changed; this session stays under those it began with" in again.stderr
+    assert again.returncode == 3, again.stderr
