@@ -269,7 +269,11 @@ class _Lowering:
 
     def _unchecked(self, plain: Plain, path: str) -> None:
         for keyword, what in _UNCHECKED.items():
-            if plain.pop(keyword, None) is not None and what:
+            inside = plain.pop(keyword, None)
+            if inside is None:
+                continue
+            self.document.check_references(inside)  # The decoder's side will follow them.
+            if what:
                 self.relax(path, keyword, f"a grammar cannot say {what}")
         known = {"type", *(keyword for group in _KEYWORDS.values() for keyword in group)}
         for keyword in [key for key in plain if key not in known]:
@@ -305,9 +309,12 @@ class _Lowering:
     def _constants(self, plain: Plain, path: str) -> Any:
         rest = {key: value for key, value in plain.items() if key != "enum"}
         options: list[Any] = []
+        texts: set[str] = set()  # Words of a user are up to 2,000 constants: too many to compare each with each.
         for value in plain["enum"]:
-            if admits(rest, value, self.document) and not any(same_json(value, option) for option in options):
+            known = value in texts if isinstance(value, str) else any(same_json(value, option) for option in options)
+            if not known and admits(rest, value, self.document):
                 options.append(self._constant(value, path))
+                texts.update((value,) if isinstance(value, str) else ())
         return {"enum": options} if options else NEVER
 
     def _constant(self, value: Any, path: str) -> Any:
@@ -469,6 +476,9 @@ class _Lowering:
         properties = dict(plain.get("properties", {}))
         required = list(dict.fromkeys(plain.get("required", ())))
         others = plain.get("additionalProperties", plain.get("unevaluatedProperties"))
+        most = plain.get("maxProperties", math.inf)
+        if max(len(required), plain.get("minProperties", 0)) > most:
+            return NEVER
         patterns = plain.get("patternProperties", {})
         if not properties and not required and not patterns:
             return self._map_of(plain, path, True if others is None else others)

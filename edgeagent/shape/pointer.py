@@ -29,6 +29,12 @@ class Document:
             raise GrammarError(f"$ref {reference!r} points at no schema")
         return found
 
+    def check_references(self, inside: Any) -> None:
+        """Look up every reference inside a schema; raise `GrammarError` for one that points at nothing."""
+        for schema in _objects(inside):
+            if isinstance(schema.get("$ref"), str):
+                self.at(schema["$ref"])
+
     def _step(self, found: Any, part: str, reference: str) -> Any:
         if isinstance(found, dict) and part in found:
             return found[part]

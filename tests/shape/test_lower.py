@@ -274,6 +274,8 @@ def test_narrowing_to_nothing_is_an_error() -> None:
         ({"type": "integer", "minimum": 2, "maximum": 1}, "no value fits"),
         ({"type": "integer", "minimum": 1, "maximum": 4, "multipleOf": 5}, "no value fits"),
         ({"const": 12345678901234567}, "write it as a string"),
+        ({"type": "object", "minProperties": 2, "maxProperties": 1}, "no value fits"),
+        ({"type": "array", "contains": {"$ref": "#/$defs/none"}}, "points at nothing"),
         ({"const": 9.043576139883087e-14}, "write it as a string"),
         ({"type": "frob"}, "no type of JSON Schema"),
         ({"type": "object", "properties": 5}, "not a well-formed JSON Schema"),
