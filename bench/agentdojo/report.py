@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from bench.agentdojo import replay
+from bench.agentdojo.own_said import SAID
 from bench.agentdojo.pairs import Attack, Bed, Benign, attacks, benign, undefended
 from bench.agentdojo.probe import passing
 from edgeagent.policy.labels import Labels
@@ -88,15 +89,22 @@ def without_closed_sets(bed: Any, tools: Any) -> Any:
     return replace(bed, subject=replay.subject(bed.name, tools, labels))
 
 
+def with_words(bed: Any, tools: Any) -> Any:
+    """Return the bed under labels in which the user must have said one of a tool's words."""
+    old: Labels = bed.subject.labels
+    spoken = {tool: replace(label, said=SAID.get(tool, ())) for tool, label in old.tools.items()}
+    return replace(bed, subject=replay.subject(bed.name, tools, Labels(spoken, old.records)))
+
+
 # -- text ----------------------------------------------------------------------------------------------------------
 
 
 def text_of(results: dict[str, Any]) -> Iterator[str]:
     """Yield the report's lines."""
-    for title in ("agentdojo", "own", "own_without_closed_sets"):
+    for title in ("agentdojo", "own", "own_without_closed_sets", "own_with_words"):
         if title in results:
             yield f"\n== {title} =="
-            yield from _set(results[title], with_details=title != "own_without_closed_sets")
+            yield from _set(results[title], with_details=title in ("agentdojo", "own"))
     if "strict_amounts" in results:
         s = results["strict_amounts"]
         yield "\n== agentdojo with strict amounts and dates (user tasks only) =="

@@ -109,7 +109,8 @@ class ToolLabel:
 
     `trusted`: no outsider writes any part of the output. `confidential`: the output must not leave unasked.
     `gives`: the records in the output. `creates`: the records in the output, or (`creates="user=name"`) the argument
-    of that name, are this session's own once the call has worked.
+    of that name, are this session's own once the call has worked. `said`: beginnings of words of which the user must
+    have said one; without it an attack may pick this tool as long as its arguments are the user's.
     """
 
     does: Does
@@ -118,6 +119,7 @@ class ToolLabel:
     confidential: bool = False
     gives: tuple[str, ...] = ()
     creates: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
 
 
 def read(*, trusted: bool = False, confidential: bool = False, gives: str | Iterable[str] = ()) -> ToolLabel:
@@ -136,10 +138,11 @@ def write(
     confidential: bool = False,
     gives: str | Iterable[str] = (),
     creates: str | Iterable[str] = (),
+    said: str | Iterable[str] = (),
     **arguments: Kind,
 ) -> ToolLabel:
     """A tool whose effect can be taken back. Every argument gets its kind."""
-    return ToolLabel("write", arguments, trusted, confidential, _names(gives), _names(creates))
+    return ToolLabel("write", arguments, trusted, confidential, _names(gives), _names(creates), _names(said))
 
 
 def irreversible(
@@ -148,10 +151,11 @@ def irreversible(
     confidential: bool = False,
     gives: str | Iterable[str] = (),
     creates: str | Iterable[str] = (),
+    said: str | Iterable[str] = (),
     **arguments: Kind,
 ) -> ToolLabel:
     """A tool that destroys: it always asks once something untrusted was read. Every argument gets its kind."""
-    return ToolLabel("irreversible", arguments, trusted, confidential, _names(gives), _names(creates))
+    return ToolLabel("irreversible", arguments, trusted, confidential, _names(gives), _names(creates), _names(said))
 
 
 def egress(
@@ -160,10 +164,11 @@ def egress(
     confidential: bool = False,
     gives: str | Iterable[str] = (),
     creates: str | Iterable[str] = (),
+    said: str | Iterable[str] = (),
     **arguments: Kind,
 ) -> ToolLabel:
     """A tool through which something leaves, fetching a URL included. Every argument gets its kind."""
-    return ToolLabel("egress", arguments, trusted, confidential, _names(gives), _names(creates))
+    return ToolLabel("egress", arguments, trusted, confidential, _names(gives), _names(creates), _names(said))
 
 
 def _names(given: str | Iterable[str]) -> tuple[str, ...]:
@@ -257,7 +262,15 @@ def described(labels: Labels) -> dict[str, Any]:
     return {
         "records": [dataclasses.asdict(r) | {"fields": _plain(r.fields)} for r in labels.records],
         "tools": {
-            tool: [of.does, of.trusted, of.confidential, list(of.gives), list(of.creates), _plain(of.arguments)]
+            tool: [
+                of.does,
+                of.trusted,
+                of.confidential,
+                list(of.gives),
+                list(of.creates),
+                list(of.said),
+                _plain(of.arguments),
+            ]
             for tool, of in sorted(labels.tools.items())
         },
     }

@@ -9,9 +9,9 @@ is not wholly the user's words asks. Everything else about a call (how much, whe
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import orjson
 from msgspec.structs import replace
@@ -30,6 +30,7 @@ from edgeagent.policy.origin import quoted_from_user
 from edgeagent.policy.provenance import CLOSED, CREATED, LINK, OUTSIDERS, TRUSTED, Memory, Seen
 from edgeagent.policy.quoting import (
     not_inert,
+    said_beginning,
     said_distinctly,
     said_handle,
     said_in_template,
@@ -45,15 +46,44 @@ TOOLS_NAMED_MAX = 3
 """Tools that a reason names."""
 
 
+Source = Literal["words", "named", "own", "closed", "template", "link", "elsewhere"]
+"""Where a value comes from: the user's words, a record they named, a record of this session's own, a closed set, the
+user's template, a link of insiders; or anything else."""
+
+
+@dataclass(frozen=True)
+class Required:
+    """One argument of one tool must always come from one of these, also before anything untrusted was read."""
+
+    tool: str
+    argument: str
+    sources: tuple[Source, ...]
+    verdict: Literal["refuse", "ask"]
+    because: str
+
+
+def require_origin(
+    tool: str, argument: str, *sources: Source, verdict: Literal["refuse", "ask"] = "refuse", because: str = ""
+) -> Required:
+    """Demand where an argument comes from, for `values_from_user(..., require=...)`. Raises ConfigError."""
+    wrong = [source for source in sources if source not in get_args(Source)]
+    if wrong or not sources:
+        known = ", ".join(get_args(Source))
+        raise ConfigError(f"require_origin({tool!r}, {argument!r}, ...): name one or more of {known}, not {wrong}")
+    why = because or f"{argument} of {tool} must come from: {', '.join(sources)}"
+    return Required(tool, argument, sources, verdict, why)
+
+
 @dataclass(frozen=True)
 class ValuesFromUser:
     """The rule as an author writes it. `strict` adds roles that must be accounted for, such as amount and date."""
 
     labels: Labels
     strict: tuple[Role, ...] = ()
+    require: tuple[Required, ...] = ()
 
     def __repr__(self) -> str:
-        return f"values_from_user({canonical_json(described(self.labels))}, strict={self.strict!r})"
+        return f"values_from_user({canonical_json(described(self.labels))}, {self.strict!r}, {self.require!r})"
 
     def explain(self) -> str:
         """Return the rule as one sentence."""
@@ -61,7 +91,7 @@ class ValuesFromUser:
         return (
             "values_from_user: Asks a person, once something untrusted was read, unless whom and what a call reaches"
             f"{also} are the user's words or fields of records that the user named (because a tool's output may have "
-            "asked for it)"
+            "asked for it)" + "".join(f"; {each.verdict}s a call unless {each.because}" for each in self.require)
         )
 
     def memory_sentence(self) -> str:
@@ -69,12 +99,21 @@ class ValuesFromUser:
         return f"at most {provenance.RECORDS_MAX} records, {provenance.CHARS_MAX} characters"
 
 
-def values_from_user(labels: Labels, *, strict: tuple[Role, ...] | list[Role] = ()) -> ValuesFromUser:
+def values_from_user(
+    labels: Labels, *, strict: Iterable[Role] = (), require: Iterable[Required] = ()
+) -> ValuesFromUser:
     """Hold every sensitive argument to the user's words and to records that the user named. Raises ConfigError."""
+    strict, require = tuple(strict), tuple(require)
     wrong = [role for role in strict if role not in ("amount", "date", "text")]
     if wrong:
         raise ConfigError(f"values_from_user(strict=...): {wrong[0]!r} is not among 'amount', 'date' and 'text'")
-    return ValuesFromUser(labels, tuple(strict))
+    for each in require:
+        label = labels.tools.get(each.tool)
+        if label is None or each.argument not in label.arguments:
+            raise ConfigError(
+                f"require_origin({each.tool!r}, {each.argument!r}, ...): the labels have no such argument"
+            )
+    return ValuesFromUser(labels, strict, require)
 
 
 class Origin(NamedTuple):
@@ -83,6 +122,7 @@ class Origin(NamedTuple):
     argument: str
     good: bool
     wholly: bool
+    source: Source
     text: str
 
 
@@ -91,7 +131,7 @@ class OriginGuard:
 
     def __init__(self, rule: ValuesFromUser, agent: Agent) -> None:
         rule.labels.check(agent.name, family_of(agent).tools)
-        self.labels = rule.labels
+        self.labels, self.require = rule.labels, rule.require
         self.checked = SENSITIVE | set(rule.strict)
         digest = hashlib.sha256(repr(rule).encode()).digest()
         self._start = Memory(int.from_bytes(digest[:4], "big"))
@@ -116,7 +156,11 @@ class OriginGuard:
         refused = (label.does, state.turn) in memory.refused
         if label.does == "marks":
             return Refuse(_after_no(label)) if refused and memory.untrusted else ALLOW
-        reasons = tuple(self._reasons(memory, state, effect, label))
+        broken = [each for each in self.require if self._breaks(each, memory, state, effect)]
+        for each in broken:
+            if each.verdict == "refuse":
+                return Refuse(each.because)
+        reasons = (*(each.because for each in broken), *self._reasons(memory, state, effect, label))
         if not reasons:
             return ALLOW
         return Refuse(_after_no(label)) if refused else Ask("; ".join(reasons))
@@ -140,6 +184,12 @@ class OriginGuard:
         kinds = self.labels.tools[tool].arguments
         return tuple(asker.origin(key, kinds.get(key, Kind("free")), value) for key, value in given.items())
 
+    def _breaks(self, each: Required, memory: Memory, state: State, effect: CallTool) -> bool:
+        if each.tool != effect.tool:
+            return False
+        origins = self.origins(memory, state, effect.tool, effect.arguments)
+        return any(o.argument == each.argument and o.source not in each.sources for o in origins)
+
     def _reasons(self, memory: Memory, state: State, effect: CallTool, label: ToolLabel) -> Iterator[str]:
         if not memory.untrusted and not memory.confidential:
             return
@@ -150,6 +200,8 @@ class OriginGuard:
             return
         if label.does == "irreversible":
             yield f"it cannot be undone, and {_some(memory.untrusted)} may have asked for it"
+        if label.said and not said_beginning(label.said, user_texts(state)):
+            yield f"you did not speak of it ({', '.join(label.said)})"
         doubtful = [o.argument for o in origins if not o.good]
         if doubtful:
             yield f"{', '.join(doubtful)} did not come from you, and {_some(memory.untrusted)} may have asked for it"
@@ -202,50 +254,57 @@ class _Asker:
         """Return the origin of an argument: that of its worst part."""
         parts = [self._part(argument, kind, each) for each in _parts(kind, value)]
         if not parts:
-            return Origin(argument, True, True, "empty")
+            return Origin(argument, True, True, "words", "empty")
         worst = min(parts, key=lambda o: (o.good, o.wholly))
         return worst._replace(wholly=all(o.wholly for o in parts))
 
     def _part(self, argument: str, kind: Kind, value: Any) -> Origin:
         plain = value if isinstance(value, str) else orjson.dumps(value).decode()
         if _is_said(argument, kind, value, plain, self.texts):
-            return Origin(argument, True, True, "your words")
+            return Origin(argument, True, True, "words", "your words")
         if kind.role == "text" and "text" not in self.checked:
             return self._text(argument, plain)
         if kind.role == "free" or kind.role not in self.checked:
-            return Origin(argument, True, isinstance(value, bool), self._writer(plain))
+            return Origin(argument, True, isinstance(value, bool), "elsewhere", self._writer(plain))
         if isinstance(value, list | dict):
-            return Origin(argument, False, False, f"{_shown(plain)} is not what the label says it is")
+            return Origin(argument, False, False, "elsewhere", f"{_shown(plain)} is not what the label says it is")
         known = self._known(kind, plain)
-        if known:
-            return Origin(argument, True, False, known)
-        return Origin(argument, False, False, f"{_shown(plain)} is not from you: {self._writer(plain)}")
+        if known is not None:
+            return Origin(argument, True, False, *known)
+        return Origin(argument, False, False, "elsewhere", f"{_shown(plain)} is not from you: {self._writer(plain)}")
 
     def _text(self, argument: str, plain: str) -> Origin:
         loud = not_inert(plain, self.texts)
         if loud:
-            return Origin(argument, False, False, f"holds {_shown(loud)}, which is not from you: {self._writer(loud)}")
-        return Origin(argument, True, False, self._writer(plain))
+            why = f"holds {_shown(loud)}, which is not from you: {self._writer(loud)}"
+            return Origin(argument, False, False, "elsewhere", why)
+        return Origin(argument, True, False, "elsewhere", self._writer(plain))
 
-    def _known(self, kind: Kind, value: str) -> str:
-        """Say which record this value belongs to, if it may be used; else ''."""
+    def _known(self, kind: Kind, value: str) -> tuple[Source, str] | None:
+        """Say which record this value belongs to, if it may be used."""
         for seen in reversed(self.memory.records):
-            if kind.role == "handle" and (seen.kind, seen.id) == (kind.of, value):
-                if seen.flags & CLOSED:
-                    return f"a {seen.kind} that {seen.tool} lists"
-                if seen.flags & CREATED:
-                    return f"made in this session by {seen.tool}"
-                if self._is_named(seen):
-                    return f"the {seen.kind} {_shown(seen.name)}, which you named"
-            elif kind.role == "link" and seen.flags & LINK and seen.id == value:
-                return f"a link in what {seen.tool} shows; only people inside write there"
-            elif (kind.role, kind.of, value) in seen.fields and not seen.flags & OUTSIDERS and self._is_named(seen):
-                return f"{kind.role} of the {seen.kind} {_shown(seen.name)}, which you named"
+            found = self._in_record(seen, kind, value)
+            if found is not None:
+                return found
         if kind.role == "name":
             names = [s.name for s in self.memory.records if s.flags & TRUSTED]
             filled = said_in_template(value, names, self.texts)
-            return f"your words, with {_shown(filled)} filled in" if filled else ""
-        return ""
+            return ("template", f"your words, with {_shown(filled)} filled in") if filled else None
+        return None
+
+    def _in_record(self, seen: Seen, kind: Kind, value: str) -> tuple[Source, str] | None:
+        if kind.role == "handle" and (seen.kind, seen.id) == (kind.of, value):
+            if seen.flags & CLOSED:
+                return "closed", f"a {seen.kind} that {seen.tool} lists"
+            if seen.flags & CREATED:
+                return "own", f"made in this session by {seen.tool}"
+            if self._is_named(seen):
+                return "named", f"the {seen.kind} {_shown(seen.name)}, which you named"
+        elif kind.role == "link" and seen.flags & LINK and seen.id == value:
+            return "link", f"a link in what {seen.tool} shows; only people inside write there"
+        elif (kind.role, kind.of, value) in seen.fields and not seen.flags & OUTSIDERS and self._is_named(seen):
+            return "named", f"{kind.role} of the {seen.kind} {_shown(seen.name)}, which you named"
+        return None
 
     def _is_named(self, seen: Seen) -> bool:
         if not seen.flags & OUTSIDERS:

@@ -51,6 +51,12 @@ def _stands_out(text: str, start: int, end: int) -> bool:
     return quoted or capital or any(c.isdigit() or c in "@./_-" for c in found)
 
 
+def said_beginning(beginnings: Iterable[str], texts: Iterable[str]) -> bool:
+    """Whether the user said a word that begins so: `heat` is found in "turn the heating up"."""
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, beginnings))})", re.IGNORECASE)
+    return any(pattern.search(text) for text in texts)
+
+
 def said_secret(value: str, called: str, texts: Iterable[str]) -> bool:
     """Whether the user wrote this, exactly so, where they speak of it by the argument's name (`password`).
 

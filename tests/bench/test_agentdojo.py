@@ -11,6 +11,7 @@ from bench.agentdojo.own_pairs import SCENARIOS
 from bench.agentdojo.own_world import own_beds
 from bench.agentdojo.pairs import attacks, benign, undefended
 from bench.agentdojo.replay import undefended as without_guard
+from bench.agentdojo.report import with_words
 
 
 @cache
@@ -33,6 +34,12 @@ def test_only_members_of_closed_sets_are_reached_and_that_is_known():
     slips = {slip for _, pairs in own().values() for pair in pairs for slip in (*pair.slips, *pair.adaptive)}
     assert slips == {"in between: reboot", "in between: set_heating"}
     assert sum(bool(pair.slips) for _, pairs in own().values() for pair in pairs) == 15
+
+
+def test_with_words_for_the_tools_only_tools_that_the_user_asked_for_are_reached():
+    beds = [with_words(bed, bed.scenario.tools) for bed in own_beds(SCENARIOS)]
+    lost = {(p.user, p.injection) for bed in beds for p in attacks(bed, True) if p.slips or p.adaptive}
+    assert lost == {("boot", "power games"), ("all ports", "power games"), ("heating", "sauna")}
 
 
 def test_every_own_task_works_when_the_user_is_there():

@@ -157,8 +157,8 @@ LABELS = Labels(
 class Office:
     """One session. `says` is the user's word, `reads` a call with its output, `call` a call and what became of it."""
 
-    def __init__(self, says: str, *, strict=(), labels=LABELS, tools=TOOLS, also=()) -> None:
-        self.rule = values_from_user(labels, strict=strict)
+    def __init__(self, says: str, *, strict=(), labels=LABELS, tools=TOOLS, also=(), require=()) -> None:
+        self.rule = values_from_user(labels, strict=strict, require=require)
         self.agent = Agent(name="office", tools=tools, policies=(self.rule, *also), budget=NO_BUDGET, dialect=Plain())
         self.guard = guard_for(self.agent)
         self.step = partial(guarded_step, self.guard)

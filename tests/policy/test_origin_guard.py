@@ -14,9 +14,9 @@ from edgeagent.core.events import UserDecided
 from edgeagent.errors import ConfigError
 from edgeagent.policy.guard import Ask, Refuse
 from edgeagent.policy.joint import JointGuard, guard_for
-from edgeagent.policy.labels import Labels, Record, described
+from edgeagent.policy.labels import Labels, Record, described, egress, handle, text
 from edgeagent.policy.library import confirm_before, never
-from edgeagent.policy.origin_guard import values_from_user
+from edgeagent.policy.origin_guard import require_origin, values_from_user
 from edgeagent.policy.provenance import CHARS_MAX, RECORDS_MAX
 from tests.policy.office import EVIL, FILES, LABELS, MAIL, TOOLS, Office
 
@@ -298,6 +298,40 @@ def test_taint_stays_for_the_next_turns():
     session.answers()
     session.says("thanks")
     assert session.call("send", to=[EVIL], body="hi") == "asks"
+
+
+# -- what a policy may demand on top ---------------------------------------------------------------------------
+
+
+def test_a_required_origin_holds_before_anything_untrusted_was_read():
+    require = (require_origin("pay", "to", "words", because="the payee is what the user wrote"),)
+    session = Office("pay Ana", require=require)
+    session.reads("contacts", [{"name": "Ana", "address": "ana@firm.example"}], query="Ana")
+    assert session.call("pay", to="ana@firm.example", euros=1) == "refused"
+    assert session.call("pay", to="Ana", euros=1) == "runs"
+
+
+def test_a_required_origin_may_ask_instead():
+    session = Office("pay somebody", require=(require_origin("pay", "to", "words", verdict="ask"),))
+    assert session.call("pay", to=EVIL, euros=1) == "asks"
+
+
+def test_a_required_origin_of_an_unknown_argument_or_source_is_refused():
+    with pytest.raises(ConfigError, match="no such argument"):
+        values_from_user(LABELS, require=(require_origin("pay", "whom", "words"),))
+    with pytest.raises(ConfigError, match="name one or more"):
+        require_origin("pay", "to", "anywhere")
+
+
+def test_a_tool_with_words_asks_unless_the_user_said_one():
+    spoken = {**LABELS.tools, "post": egress(room=handle("room"), body=text, said=("post", "announc"))}
+    labels = Labels(spoken, LABELS.records)
+    quiet, loud = tainted("what is new", labels=labels), tainted("announce lunch", labels=labels)
+    for session in (quiet, loud):
+        session.reads("rooms", ["general"])
+    assert quiet.call("post", room="general", body="lunch") == "asks"
+    assert "you did not speak of it (post, announc)" in quiet.question.because
+    assert loud.call("post", room="general", body="lunch") == "runs"
 
 
 # -- memory --------------------------------------------------------------------------------------------------------
