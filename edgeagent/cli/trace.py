@@ -10,18 +10,24 @@ from typing import Any
 
 import click
 
-from edgeagent.cli import trace_file, trace_sign
+from edgeagent.cli import trace_export, trace_file, trace_sign
 from edgeagent.cli.options import find_trace_named, state_option
 from edgeagent.cli.screen import clock_text
 from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish, Say
 from edgeagent.core.events import Event, ModelAnswered, ModelFailed, SessionStarted, ToolFailed, ToolReturned, UserSaid
-from edgeagent.errors import EdgeAgentError
-from edgeagent.runtime.recording import effects_of, load_recording, records_of
+from edgeagent.core.state import State
+from edgeagent.errors import ConfigError, EdgeAgentError
+from edgeagent.runtime.recording import Recording, effects_of, load_recording, records_of
+from edgeagent.trace.page import page
 from edgeagent.trace.record import Record, named_fields
 from edgeagent.trace.recover import Examined, Torn
+from edgeagent.trace.turns import Turn, Use, turns_of
 
 TEXT_MAX = 60
 """Characters of a text that a row shows; --json has all of it."""
+
+BAR_CHARS = 8
+"""How long the bar of a budget is."""
 
 
 @click.group()
@@ -34,6 +40,7 @@ COMMANDS = (
     trace_file.repair,
     trace_file.verify,
     trace_file.head,
+    trace_export.export,
     trace_sign.sign,
     trace_sign.keygen,
     trace_sign.rotate,
@@ -46,9 +53,10 @@ for command in COMMANDS:
 @click.argument("trace", required=False)
 @click.argument("agent", required=False)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a record.")
+@click.option("--html", "page_file", type=click.Path(path_type=Path), help="Write one page that opens anywhere.")
 @state_option
-def show(trace: str | None, agent: str | None, as_json: bool, state: Path | None) -> None:
-    """Show every record: time, event, the effects it led to, tokens and time spent.
+def show(trace: str | None, agent: str | None, as_json: bool, page_file: Path | None, state: Path | None) -> None:
+    """Show every record (time, event, the effects it led to, tokens, time spent) and what each turn has used.
 
     Tokens are those of the prompt, those of it that had to be evaluated, those written, and those of them that the
     grammar forced. The effects are not recorded but follow from the agent, which is folded again for this.
@@ -56,32 +64,71 @@ def show(trace: str | None, agent: str | None, as_json: bool, state: Path | None
     \b
     Example:
       edgeagent trace show
-      edgeagent trace show 20261130-204500-1a2b --json
+      edgeagent trace show 20261130-204500-1a2b --html session.html
     """
     path = find_trace_named(trace, state)
     found = records_of(path)
-    rows = list(_rows(path, agent, found))
+    told = _Told(path, agent, found)
     if as_json:
-        for record, effects in rows:
+        for record, effects in told.rows():
             click.echo(json.dumps(_as_json(record, effects), ensure_ascii=False))
         return
-    _draw([_as_row(record, effects) for record, effects in rows])
+    rows = [_as_row(record, effects) for record, effects in told.rows()]
+    if page_file is not None:
+        _write_page(page_file, path, found, told, rows)
+        return
+    _draw(rows)
+    for turn in told.turns():
+        click.echo(f"turn {turn.number}: {turn.outcome}; " + ", ".join(_use_text(use) for use in turn.uses))
+        for reason in turn.refusals:
+            click.echo(f"    {reason}")
     if isinstance(found.verdict, Torn):
         click.echo(f"a torn end of {found.verdict.size} bytes follows ({found.verdict.because})", err=True)
 
 
-def _rows(path: Path, agent: str | None, found: Examined) -> Iterator[tuple[Record, tuple[Effect, ...] | None]]:
-    """Each record with its effects, or None from where they cannot be told."""
-    told = 0
-    try:
-        recording = load_recording(path, agent)
-        for record, _, effects in effects_of(recording, found):
+class _Told:
+    """A trace with what follows from it, as far as its agent can tell."""
+
+    def __init__(self, path: Path, agent: str | None, found: Examined) -> None:
+        self.found = found
+        self.recording: Recording | None = None
+        self.folded: list[tuple[Record, State, tuple[Effect, ...]]] = []
+        try:
+            self.recording = load_recording(path, agent)
+            for each in effects_of(self.recording, found):
+                self.folded.append(each)  # One by one: what was folded before an error is shown.
+        except EdgeAgentError as error:
+            click.echo(f"effects are not shown from record {len(self.folded)} on: {error}", err=True)
+
+    def rows(self) -> Iterator[tuple[Record, tuple[Effect, ...] | None]]:
+        """Each record with its effects, or None from where they cannot be told."""
+        for record, _, effects in self.folded:
             yield record, effects
-            told += 1
-    except EdgeAgentError as error:
-        click.echo(f"effects are not shown from record {told} on: {error}", err=True)
-    for record in found.records[told:]:
-        yield record, None
+        for record in self.found.records[len(self.folded) :]:
+            yield record, None
+
+    def turns(self) -> list[Turn]:
+        """The turns that can be told."""
+        return turns_of(self.recording.agent, self.folded) if self.recording else []
+
+
+def _use_text(use: Use) -> str:
+    if use.limit is None:
+        return f"{use.used:g} {use.name}"
+    blocks = round(use.share * BAR_CHARS)
+    return f"{use.name} {'█' * blocks}{'░' * (BAR_CHARS - blocks)} {use.used:g}/{use.limit:g}"
+
+
+def _write_page(file: Path, path: Path, found: Examined, told: _Told, rows: list[tuple[str, ...]]) -> None:
+    about = told.recording.about if told.recording else None
+    facts = [("records", str(len(found.records))), ("bytes", str(path.stat().st_size)), ("head", found.head.hex()[:16])]
+    facts += [("agent", about.agent), ("model", Path(about.model).name), ("edgeagent", about.version)] if about else []
+    title = f"Session {about.id if about else path}"
+    try:
+        file.write_text(page(title, facts, told.turns(), rows), encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot write {file}: {error.strerror}") from None
+    click.echo(f"wrote {file}")
 
 
 COLUMNS = ("#", "time", "event", "", "effects", "prompt", "eval", "written", "forced", "ms")

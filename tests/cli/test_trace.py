@@ -37,7 +37,8 @@ def test_replay_with_another_agent_names_the_first_record_that_differs(edgeagent
 
 def test_trace_show_has_a_row_for_each_record(edgeagent, trace):
     lines = edgeagent("trace", "show", trace).stdout.splitlines()
-    assert [line.split()[2] for line in lines[1:]] == [
+    assert lines[6].startswith("turn 1: answered; steps ██")
+    assert [line.split()[2] for line in lines[1:6]] == [
         "SessionStarted",
         "UserSaid",
         "ModelAnswered",
@@ -182,3 +183,31 @@ def test_a_rotated_session_remembers_what_was_said(edgeagent, script, trace):
     assert [row["seq"] for row in rows] == [5, 6]
     assert len(rows[0]["effects"][0]["messages"]) == 5
     assert edgeagent("replay", trace).stdout == "identical: 2 records\n"
+
+
+def test_an_export_verifies_and_notices_a_changed_line(edgeagent, trace, tmp_path):
+    out = tmp_path / "audit.jsonl"
+    assert edgeagent("trace", "export", trace, "--audit", "-o", out).returncode == 0
+    assert "How dry" not in out.read_text()
+    assert edgeagent("trace", "export", trace, "--audit", "--check", out).returncode == 0
+    out.write_text(out.read_text().replace("read_sensor", "open_valve", 1))
+    changed = edgeagent("trace", "export", trace, "--audit", "--check", out)
+    assert (changed.returncode, changed.stdout.startswith("line ")) == (6, True)
+
+
+def test_the_page_is_written(edgeagent, trace, tmp_path):
+    assert edgeagent("trace", "show", trace, "--html", tmp_path / "x.html").returncode == 0
+    assert "How dry is it?" in (tmp_path / "x.html").read_text()
+
+
+def test_a_private_key_is_in_no_file_but_its_own_and_in_no_output(edgeagent, trace, tmp_path):
+    pytest.importorskip("cryptography")
+    said = [edgeagent("trace", "keygen", "gateway7", "-o", tmp_path / "key")]
+    secret = (tmp_path / "key").read_text().strip().rpartition("+")[2]
+    said.append(edgeagent("trace", "sign", trace, "--key", tmp_path / "key"))
+    said.append(edgeagent("trace", "keygen", "gateway7", "-o", tmp_path / "key"))
+    said.append(edgeagent("trace", "verify", trace, "--checkpoint", tmp_path / "key", "--public-key", tmp_path / "key"))
+    assert secret not in "".join(each.stdout + each.stderr for each in said)
+    files = [f for f in tmp_path.rglob("*") if f.is_file() and f.name != "key"]
+    assert files
+    assert not [f for f in files if secret.encode() in f.read_bytes()]
