@@ -16,6 +16,7 @@ from edgeagent.errors import (
     TraceDisagrees,
     TraceError,
 )
+from edgeagent.shape.from_user import FromUser
 from edgeagent.version import __version__
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "DriverError",
     "DriverUnavailable",
     "EdgeAgentError",
+    "FromUser",
     "GrammarError",
     "IllegalTransition",
     "ModelError",

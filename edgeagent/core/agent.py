@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from edgeagent.core.budget import Budget
+from edgeagent.core.from_user import Place, places_of
 from edgeagent.core.values import ToolCall, canonical_json
 from edgeagent.errors import ConfigError, IllegalTransition, ShapeError
 from edgeagent.shape.types import Shape, shape_of_parameters
@@ -59,6 +60,11 @@ class Tool:
     def parameters(self) -> Shape:
         """The shape of the arguments. Raises ShapeError naming tool and field."""
         return shape_of_parameters(self.function, where=self.name)
+
+    @cached_property
+    def from_user(self) -> tuple[Place, ...]:
+        """The arguments that must be quoted from the user. Raises ShapeError for a mark that cannot be kept to."""
+        return places_of(self.parameters.schema, where=self.name)
 
     def described(self) -> dict[str, Any]:
         """What the model, the digest and the checks see of this tool."""
@@ -190,6 +196,11 @@ class Agent:
         return tuple(t.name for t in self.tools)
 
     @cached_property
+    def quoting(self) -> tuple[Tool, ...]:
+        """The tools with arguments that must be quoted from the user."""
+        return tuple(t for t in self.tools if t.from_user)
+
+    @cached_property
     def family(self) -> dict[str, Tool]:
         """The tools by name, those of sub-agents at every depth too. Raises ConfigError for two under one name."""
         found = dict(self.by_name)
@@ -282,4 +293,4 @@ def _check_tool(each: object) -> None:
         raise ShapeError(f"tool {each.name} has no docstring: the model needs one sentence on what it does")
     if each.timeout_s <= 0:
         raise ConfigError(f"tool {each.name}: timeout_s is {each.timeout_s}; it must be above 0")
-    _ = each.parameters  # Compiled now, so that a ShapeError comes when the agent is loaded.
+    _ = each.from_user  # Compiled now with the shape, so that a ShapeError comes when the agent is loaded.

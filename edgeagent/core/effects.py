@@ -18,7 +18,8 @@ class AskModel(msgspec.Struct, frozen=True, array_like=True, tag=1):
     `closing` is empty, or the reason why this must be the closing answer.
     `timeout_ms` 0 means no limit.
     `narrowed` are further limits on arguments, which the rules set now: tool, argument, and a JSON Schema (canonical
-    text) that a given argument must fit besides its own. Several for one argument must all be kept.
+    text) that a given argument must fit besides its own. Several for one argument must all be kept. Beside the
+    keywords of JSON Schema there is `x-quoted`: whole words of one of these texts (`core.quoting.spans`).
     `prompt_tokens_max` is what the budget still allows; a longer prompt must be answered with ModelFailed
     (`context_full`) before it is evaluated. 0 means no limit.
     `agent` is the path of the sub-agent that asks (`research` or `research/pages`), empty for the agent itself.

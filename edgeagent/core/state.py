@@ -78,7 +78,8 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     no longer do. `current` is the running turn. `trouble` is how the turn ends if the model now only talks: its
     last call was refused or failed, and none has worked since. `monitors` is the policies' memory, which core
     carries and never reads. `children` are the calls of sub-agents, of which the first is running;
-    `tainted` says that one has answered which had read something untrusted.
+    `tainted` says that one has answered which had read something untrusted. `heard` is, in a sub-agent's session,
+    what the user said to the first agent; None in a session of its own.
     """
 
     version: int = STATE_VERSION
@@ -102,6 +103,7 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     monitors: Any = None
     children: tuple[Child, ...] = ()
     tainted: bool = False
+    heard: tuple[str, ...] | None = None
 
 
 class Child(msgspec.Struct, frozen=True, array_like=True):

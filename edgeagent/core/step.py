@@ -51,6 +51,9 @@ from edgeagent.core.events import (
     UserDecided,
     UserSaid,
 )
+from edgeagent.core.from_user import Narrowed, why_not_quoted
+from edgeagent.core.from_user import narrowed as quotable
+from edgeagent.core.quoting import user_texts
 from edgeagent.core.state import (
     AwaitingCalls,
     AwaitingModel,
@@ -291,8 +294,10 @@ def _on_effect_lost(agent: Agent, state: State, effect_id: int) -> Transition:
         again = _limit_for_calls(agent, state, 1) or _exhausted(agent, state, lost.tool, ())
         if again is None:
             state = _admit(agent, state, (lost.tool,))
-            state = _change_call(state, effect_id, replace(lost, lost=lost.lost + 1))
-            return state, (_call_effect(agent, state, lost, confirmation=lost.question_id),)
+            state = _change_call(state, effect_id, replace(lost, lost=lost.lost + 1, confirmed=False))
+            if lost.confirmed:  # Its yes is used up; running it again is another question.
+                return hold(state, _call_effect(agent, state, lost), lost.because)
+            return state, (_call_effect(agent, state, lost),)
     unknown = f"unknown: {lost.tool} was interrupted; it may or may not have happened, check before you repeat it"
     trouble = Outcome("failed", unknown)
     return _answer_call(agent, state, lost, canonical_json({"error": unknown}), ran=True, trouble=trouble)
@@ -391,15 +396,17 @@ def _ask_model(agent: Agent, state: State, choice: Choice, closing: str, refits:
         (left for left in _each_left_ms(agent, state) if left is not None),
         default=0,
     )
+    tools, narrowed = ((), ()) if choice == "answer" else _offered(agent, state)
     ask = AskModel(
         effect_id=effect_id,
         messages=(*(m for exchange in past for m in exchange.messages), *state.current),
-        tools=() if choice == "answer" else _offered(agent, state),
+        tools=tools,
         choice=choice,
         max_tokens=_tokens_to_write(agent, state, closing),
         timeout_ms=timeout,
         seed=_seed_for(state.seed, effect_id),
         closing=closing,
+        narrowed=narrowed,
         prompt_tokens_max=window if window < state.context_tokens else 0,
     )
     return replace(state, phase=AwaitingModel(effect_id, choice, closing, refits)), (ask,)
@@ -451,7 +458,8 @@ def _checked(agent: Agent, state: State, call: ToolCall, effect_id: int, batch: 
         return PendingCall(effect_id, call.tool, "{}", answer=_refusal_text(str(error)))
     # The typed value's own text: 30 and 30.0 of a float are one call, not two.
     arguments = canonical_json(tool.parameters.encode(typed))
-    broken = why_not_before(tool, typed)
+    broken = why_not_quoted(tool.from_user, call.arguments, user_texts(state)) if tool.from_user else ""
+    broken = broken or why_not_before(tool, typed)
     if broken:
         return PendingCall(effect_id, call.tool, arguments, answer=_refusal_text(broken))
     repeated = _repeated(agent, state, call.tool, arguments, batch)
@@ -477,10 +485,17 @@ def _exhausted(agent: Agent, state: State, tool: str, batch: tuple[PendingCall, 
     return None
 
 
-def _offered(agent: Agent, state: State) -> tuple[str, ...]:
-    if not agent.budget.calls_of and not _session_budget(agent).calls_of:
-        return agent.tool_names
-    return tuple(name for name in agent.tool_names if _exhausted(agent, state, name, ()) is None)
+def _offered(agent: Agent, state: State) -> tuple[tuple[str, ...], tuple[Narrowed, ...]]:
+    """Return the tools that may be called now, and what the user's words leave of their arguments."""
+    tools = agent.tool_names
+    if agent.budget.calls_of or _session_budget(agent).calls_of:
+        tools = tuple(name for name in tools if _exhausted(agent, state, name, ()) is None)
+    if not agent.quoting:
+        return tools, ()
+    texts = user_texts(state)
+    left = {t.name: quotable(t.name, t.from_user, texts) for t in agent.quoting if t.name in tools}
+    tools = tuple(name for name in tools if left.get(name, ()) is not None)
+    return tools, tuple(each for limits in left.values() for each in limits or ())
 
 
 def _repeated(agent: Agent, state: State, tool: str, arguments: str, batch: tuple[PendingCall, ...]) -> str | None:

@@ -12,14 +12,13 @@ from typing import Any, Literal, Protocol, assert_never
 import orjson
 
 from edgeagent.core.agent import Tool
+from edgeagent.core.from_user import QUOTED, Narrowed
+from edgeagent.core.quoting import spans
 from edgeagent.grammar.gbnf import gbnf_calls
 from edgeagent.grammar.llg import Answer, Call, calls_grammar
 from edgeagent.shape.lower import Lowered, Relaxation, lower
 
 GrammarEngine = Literal["llguidance", "gbnf"]
-
-Narrowed = tuple[str, str, str]
-"""Tool, argument, and a JSON Schema (text) that the argument must fit besides its own; as in `AskModel.narrowed`."""
 
 STRING_CHARS_MAX = 200
 """The most characters of a string argument that declares no bound of its own."""
@@ -47,9 +46,20 @@ def lowered_call(tool: Tool, narrowed: Iterable[Narrowed] = ()) -> Lowered:
     limits: dict[str, Any] = {}
     for name, argument, text in narrowed:
         if name == tool.name:
-            schema = orjson.loads(text)
+            schema = _spelled_out(orjson.loads(text))
             limits[argument] = {"allOf": [limits[argument], schema]} if argument in limits else schema
     return lower(tool.parameters.schema, where=tool.name, string_max=STRING_CHARS_MAX, narrowed=limits)
+
+
+def _spelled_out(schema: Any) -> Any:
+    """The schema with `x-quoted` as the spans it means, which the lowering then holds against the argument's own."""
+    if isinstance(schema, list):
+        return [_spelled_out(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if QUOTED in schema:
+        return {"enum": list(spans(schema[QUOTED]))}
+    return {key: _spelled_out(each) if key in ("anyOf", "items") else each for key, each in schema.items()}
 
 
 def calls_of(tools: Iterable[Tool], narrowed: Sequence[Narrowed] = ()) -> list[Call]:

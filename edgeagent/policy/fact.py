@@ -13,6 +13,7 @@ import orjson
 from edgeagent.core.agent import Agent, Tool
 from edgeagent.core.effects import CallTool, Effect
 from edgeagent.core.events import EffectLost, Event, ToolFailed, ToolReturned, UserDecided, UserSaid
+from edgeagent.core.quoting import user_texts as user_texts  # Others of this layer have it from here.
 from edgeagent.core.state import AwaitingCalls, Idle, PendingCall, State, is_held, is_yes
 from edgeagent.policy.formula import Kind
 
@@ -114,12 +115,6 @@ def of_effect(agent: Agent, state: State, effect: Effect) -> Fact:
         return Fact("other", "", state.now_ms, state.turn)
     fact = Fact("called", effect.tool, state.now_ms, state.turn)
     return fact.with_call(effect.arguments, agent.by_name.get(effect.tool), state)
-
-
-def user_texts(state: State) -> tuple[str, ...]:
-    """Return what the user said, oldest first: the exchanges the model still sees, and the running turn."""
-    past = (m for exchange in state.past for m in exchange.messages)
-    return tuple(m.text for messages in (past, state.current) for m in messages if m.role == "user")
 
 
 def running(state: State, effect_id: int) -> PendingCall | None:

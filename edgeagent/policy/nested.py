@@ -36,6 +36,7 @@ from edgeagent.core.events import (
     UserSaid,
 )
 from edgeagent.core.nesting import budget_below, charged
+from edgeagent.core.quoting import user_texts
 from edgeagent.core.state import (
     AwaitingCalls,
     Child,
@@ -165,7 +166,7 @@ class _Turn:
             none_left = ToolFailed(state.now_ms, first.effect_id, "unavailable", "nothing of the budget is left for it")
             return self._own(kin, state, none_left, above, tainted=tainted)
         is_tainted = tainted or _has_read_untrusted(kin.agent, state)
-        inner = _session(lower, state, first.request, is_tainted)
+        inner = replace(_session(lower, state, first.request, is_tainted), heard=user_texts(self._talk))
         child = replace(first, state=inner, budget=budget, tainted=is_tainted)
         state = replace(state, children=(child, *state.children[1:]))
         return self._below(kin, state, child, UserSaid(state.now_ms, first.request), above, tainted=tainted)

@@ -22,6 +22,7 @@ from edgeagent.codec.dialect import Plain
 from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel, Effect
 from edgeagent.core.events import Event, ModelAnswered, ModelFailed
+from edgeagent.core.from_user import Narrowed
 from edgeagent.core.values import Usage
 from edgeagent.driver.base import Post
 from edgeagent.driver.llama.constraint import Compiled, Grammars, check_calls
@@ -32,7 +33,7 @@ from edgeagent.driver.llama.prompt import Words, pack_ids, prompt_tokens
 from edgeagent.driver.llama.sampling import GREEDY, Sampler, Seeded
 from edgeagent.driver.llama.template import Template, builtin_template
 from edgeagent.errors import EdgeAgentError, GrammarError, ModelError
-from edgeagent.grammar.calls import GrammarEngine, Narrowed, calls_of, grammar_of
+from edgeagent.grammar.calls import GrammarEngine, calls_of, grammar_of
 from edgeagent.grammar.llg import Answer
 
 CALL_ODDS = -6.0
