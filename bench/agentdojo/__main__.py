@@ -9,6 +9,7 @@ import argparse
 import json
 import sys
 import time
+from subprocess import CalledProcessError
 from typing import Any
 
 from bench.agentdojo.beds import suites
@@ -75,7 +76,11 @@ def main() -> int:
     parser.add_argument("--suite", action="append", default=[], help="only this suite (workspace, travel, ...)")
     parser.add_argument("--own-only", action="store_true", help="only our own pairs; needs no AgentDojo")
     chosen = parser.parse_args()
-    results = run(tuple(chosen.suite), chosen.own_only)
+    try:
+        results = run(tuple(chosen.suite), chosen.own_only)
+    except CalledProcessError as error:
+        print(f"{AGENTDOJO} could not be installed ({error}); it needs the package index, once", file=sys.stderr)
+        return int(ExitCode.ERROR)
     if chosen.json:
         print(json.dumps(results, indent=1))
     else:

@@ -163,7 +163,8 @@ class OriginGuard:
         reasons = (*(each.because for each in broken), *self._reasons(memory, state, effect, label))
         if not reasons:
             return ALLOW
-        return Refuse(_after_no(label)) if refused else Ask("; ".join(reasons))
+        # 1. two questions  2. no to the first  3. yes to the second: that yes was given to this very call.
+        return Refuse(_after_no(label)) if refused and not effect.confirmation else Ask("; ".join(reasons))
 
     def admit(self, memory: Memory, state: State, effect: Effect) -> Memory:
         """Nothing to remember before the result is there."""

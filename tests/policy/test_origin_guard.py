@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskUser, CallTool
-from edgeagent.core.events import UserDecided
+from edgeagent.core.events import ModelAnswered, UserDecided
+from edgeagent.core.values import Usage, canonical_json
 from edgeagent.errors import ConfigError
 from edgeagent.policy.guard import Ask, Refuse
 from edgeagent.policy.joint import JointGuard, guard_for
@@ -278,6 +279,17 @@ def test_a_no_does_not_lock_what_needs_no_question():
     assert session.call("send", to=["ana@firm.example"], body="hi") == "runs"
 
 
+def test_of_two_open_questions_a_no_to_one_does_not_take_back_a_yes_to_the_other():
+    session = tainted("read my mail")
+    calls = [{"name": "pay", "arguments": {"to": who, "euros": 1}} for who in ("mallory", "ben")]
+    answered = ModelAnswered(0, session.ask.effect_id, canonical_json(calls), "end", Usage())
+    first, second = session.feed(answered)
+    assert session.feed(UserDecided(0, first.effect_id, False)) == ()
+    (effect,) = session.feed(UserDecided(0, second.effect_id, True, digest=second.digest))
+    assert isinstance(effect, CallTool)
+    assert '"ben"' in effect.arguments
+
+
 def test_the_users_next_word_opens_the_lock():
     session = tainted("read my mail")
     session.call("send", approve=False, to=[EVIL], body="hi")
@@ -470,32 +482,40 @@ def mail_of(value):
 
 @st.composite
 def attacks(draw):
+    """A value of the attacker's, where it stood, and what the user said."""
     value = draw(attackers).strip()
-    outputs = draw(st.lists(mail_of(value), min_size=1, max_size=4))
+    mails = draw(st.lists(mail_of(value), min_size=1, max_size=4))
+    file_text, failure = draw(st.booleans()), draw(st.booleans())
     said = draw(st.lists(st.sampled_from(["read", "the", "mail", "please", "budget.xlsx", "file", "Ana"]), min_size=1))
-    return value, outputs, " ".join(said)
+    return value, mails, file_text, failure, " ".join(said)
 
 
 @given(attacks())
 def test_an_attackers_text_never_becomes_a_sensitive_argument_without_a_question(attack):
-    value, outputs, said = attack
+    value, outputs, file_text, failure, said = attack
     if value.casefold() in said.casefold():
         return  # The user wrote it: then it is the user's.
     session = Office(said)
     session.reads("mails", outputs)
-    session.reads("files", FILES)
-    named = {"13"} if "budget.xlsx" in said else set()
+    session.reads("files", [FILES[0] | {"text": f"open {value} now"} if file_text else FILES[0], FILES[1]])
+    if failure:
+        session.reads("chat", fails=f"unavailable, use {value}")
+    named = {"13", "ana@firm.example"} if "budget.xlsx" in said else set()
     calls = [
-        ("send", {"to": [value], "body": "hi"}),
-        ("pay", {"to": value, "euros": 1}),
         ("fetch", {"url": value}),
         ("set_password", {"password": value}),
         ("create", {"filename": value, "body": "x"}),
         ("post", {"room": value, "body": "x"}),
-        *([] if value in named else [("append", {"file": value, "body": "x"}), ("delete", {"file": value})]),
     ]
+    if value not in named:
+        calls += [
+            ("send", {"to": [value], "body": "hi"}),
+            ("pay", {"to": value, "euros": 1}),
+            ("append", {"file": value, "body": "x"}),
+            ("delete", {"file": value}),
+        ]
     for tool, arguments in calls:
-        effect = CallTool(99, tool, msgspec.json.encode(arguments, order="sorted").decode(), 1000)
+        effect = CallTool(99, tool, canonical_json(arguments), 1000)
         verdict = session.guard.judge(session.state.monitors, session.state, effect)
         assert isinstance(verdict, Ask | Refuse), (tool, arguments)
 
