@@ -113,7 +113,7 @@ def test_the_kind_of_console_is_identified(u_boot: Any, micropython: Any, zephyr
     for target in (u_boot, micropython, zephyr_shell):
         port = SerialPort(PortSettings(target.place))
         port.open()
-        found[target.name] = _identified(port, 10)
+        found[target.name] = _identified(port, 4)
         port.close()
     assert found == {
         "U-Boot": ("u-boot", "boot_loader"),

@@ -40,7 +40,6 @@ ECHO_S = 2.0
 """How long a typed line may take to come back."""
 
 NUDGE_S = 1.0
-SILENT_S = 0.1
 TYPING_TRIES = 3
 """A line whose echo differs was never entered, so it may be typed again, slower each time."""
 
@@ -97,6 +96,7 @@ class Console:
         self.person_has_it = False
         self._end = ""
         self._question = ""
+        self._line_typed = ""
         self._since = port.offset
         self._word = word or (lambda: secrets.token_hex(4))
         self._turn = threading.RLock()
@@ -282,7 +282,7 @@ class Console:
 
     def _typed(self, line: str, until: float) -> tuple[_View | None, str]:
         """Type the line and read its echo back. Returns the view, or None and why; then the line is cleared again."""
-        problem = ""
+        problem, self._line_typed = "", line
         for slower in range(TYPING_TRIES):
             view = _View(self.port, self.profile)
             accepted = self._type(line, slower=slower, until=until)
@@ -388,7 +388,10 @@ class Console:
         if self._marked and left:
             _, begun, after = text.partition(f"{left}a\n")
             return after.strip("\n") if begun else text.partition("\n")[2].strip("\n")
-        return text.partition("\n")[2].strip("\n") if self.profile.echo else text.strip("\n")
+        if not self.profile.echo:
+            return text.strip("\n")
+        echoed = echo_length(text, self._line_typed)  # A wrapped echo may take several lines.
+        return (text.partition("\n")[2] if echoed is None else text[echoed:]).strip("\n")
 
     def _with_status(self, outcome: Done | Failed, until: float) -> Outcome:
         """Ask a console without `;` for the status of the command before. Reading it changes nothing."""
@@ -546,7 +549,7 @@ class Console:
 
     def _quiet(self, view: _View) -> bool:
         # A line that said nothing since it was opened is not in the middle of booting; it need not be waited for.
-        return not view.more(self.profile.quiet_ms / 1000 if view.raw else SILENT_S)
+        return not view.more(self.profile.quiet_ms / 1000 if view.raw else 0)
 
     def _fresh(self, view: _View) -> _View:
         self._since = view.offset

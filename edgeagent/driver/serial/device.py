@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -14,6 +15,7 @@ from edgeagent.driver.serial.device_tools import DeviceTools
 from edgeagent.driver.serial.mirror import Mirror, socket_path
 from edgeagent.driver.serial.port import PortSettings, SerialPort
 from edgeagent.driver.serial.profile import Profile, load_profile
+from edgeagent.errors import DriverUnavailable
 
 OPEN_S = 2.0
 ENTER_S = 15.0
@@ -69,7 +71,8 @@ class Device:
             self._console = self._console or Console(self.port, self.profile)
             if self._mirrored and self._mirror is None:
                 self._mirror = Mirror(self._console)
-                self._mirror.serve_socket(socket_path(self.where))
+                with contextlib.suppress(DriverUnavailable, OSError):  # Without a view the device still works.
+                    self._mirror.serve_socket(socket_path(self.where))
             if self._console.enter(ENTER_S) == "log_in" and self._log_in is not None:
                 self._console.log_in(self._log_in.user, self._log_in.password)
             return self._console

@@ -49,6 +49,9 @@ class Mirror:
     def serve_socket(self, path: Path) -> None:
         """Offer views on a socket that only this user may open."""
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder = path.parent.stat()
+        if folder.st_uid != os.getuid() or folder.st_mode & 0o022:
+            raise DriverUnavailable(f"{path.parent} may be written by others; no view is offered there")
         path.unlink(missing_ok=True)  # Left by a crash: whoever holds the port owns its socket.
         listening = socket.socket(socket.AF_UNIX)
         listening.bind(str(path))
