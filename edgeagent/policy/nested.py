@@ -140,7 +140,7 @@ class _Turn:
 
     def _own(self, kin: Kin, state: State, event: Event, above: tuple[Above, ...], *, tainted: bool) -> Moved:
         """Let the agent itself take the event; start the sub-agents that it calls."""
-        guard = _Lineage(kin.guard, above, self._talk) if above else kin.guard
+        guard = _Lineage(kin.guard, above) if above else kin.guard
         memory = (state.monitors, *_memories(above)) if above else state.monitors
         state, wanted = guarded_step(guard, kin.agent, replace(state, monitors=memory), event)
         mine, others = (state.monitors[0], tuple(state.monitors[1:])) if above else (state.monitors, ())
@@ -269,15 +269,13 @@ def _with(above: tuple[Above, ...], memories: tuple[Any, ...]) -> tuple[Above, .
 class _Lineage:
     """The guard of a sub-agent and those of all agents above it; its memory is theirs, in this order."""
 
-    def __init__(self, own: Guard, above: tuple[Above, ...], talk: State) -> None:
+    def __init__(self, own: Guard, above: tuple[Above, ...]) -> None:
         self._guards = (own, *(a.guard for a in above))
         self._turns = (None, *(a.turn for a in above))
-        self._talk = talk
 
     def _views(self, state: State) -> list[State]:
-        """The state as each guard must see it: in its own turn, and with what a person said."""
-        said = replace(state, past=self._talk.past, current=self._talk.current)
-        return [said if turn is None else replace(said, turn=turn) for turn in self._turns]
+        """The state as each guard must see it: in its own agent's turn."""
+        return [state if turn is None else replace(state, turn=turn) for turn in self._turns]
 
     def observe(self, memory: Any, state: State, event: Event) -> Any:
         """Return each guard's memory after this event."""
