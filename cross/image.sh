@@ -36,12 +36,13 @@ make_stand_in() {
     esac
 }
 
-has_image() {
+inspect() {
     case $(basename "$engine") in
-        buildah) buildah inspect --type image "$1" > /dev/null 2>&1 ;;
-        *) "$engine" image inspect "$1" > /dev/null 2>&1 ;;
+        buildah) buildah inspect --type image "$1" 2> /dev/null ;;
+        *) "$engine" image inspect "$1" 2> /dev/null ;;
     esac
 }
+has_image() { inspect "$1" > /dev/null; }
 
 base=${BASE:-}
 if [ -z "$base" ]; then
@@ -56,15 +57,22 @@ if [ -z "$base" ]; then
 fi
 
 version=$(sed -n 's/^__version__ = "\(.*\)"/\1/p' "$ROOT/edgeagent/version.py")
-arguments=(--platform "$OCI_PLATFORM" --file "$ROOT/Dockerfile.arm64" --tag "$tag" --build-arg "BASE=$base"
+# Everything that the image is made of. The layers' own cache is not used: buildah 1.28 shares it between architectures.
+made_of=$(key "$ROOT/Dockerfile.arm64" "$CROSS/rootfs.sh" "$CROSS/install.py" "$CROSS/targets/$ARCH.env" "$base" "$(release_of "$IMAGE_SUITE")" \
+    "$(cd "$ROOT" && find "dist/wheels/$ARCH" "dist/models/$model" examples -type f ! -path '*__pycache__*' -print0 | sort -z | xargs -0 sha256sum)")
+if has_image "$tag" && inspect "$tag" | grep -q "$made_of"; then
+    say "$tag for $OCI_PLATFORM is there already, in $((SECONDS - began)) s"
+    exit
+fi
+arguments=(--platform "$OCI_PLATFORM" --file "$ROOT/Dockerfile.arm64" --tag "$tag" --label "edgeagent.made-of=$made_of"
     # BuildKit sets this by itself; buildah 1.28 does not.
-    --build-arg "BUILDPLATFORM=linux/$(dpkg --print-architecture)"
+    --build-arg "BUILDPLATFORM=linux/$(dpkg --print-architecture)" --build-arg "BASE=$base"
     --build-arg "DEB_ARCH=$DEB_ARCH" --build-arg "ARCH=$ARCH" --build-arg "PYTHON=$IMAGE_PYTHON"
     --build-arg "PLATFORMS=$INDEX_PLATFORMS $WHEEL_PLATFORM" --build-arg "MODEL=$model" --build-arg "VERSION=$version")
 log=$DIST/image-$ARCH.log
 case $(basename "$engine") in
     # chroot isolation needs no container runtime; the docker format keeps HEALTHCHECK.
-    buildah) nice -n 19 buildah bud --isolation chroot --pull-never --format docker --layers "${arguments[@]}" "$ROOT" ;;
+    buildah) nice -n 19 buildah bud --isolation chroot --pull-never --format docker "${arguments[@]}" "$ROOT" ;;
     podman) nice -n 19 podman build --pull=never --format docker "${arguments[@]}" "$ROOT" ;;
     docker) nice -n 19 docker build "${arguments[@]}" "$ROOT" ;;
 esac > "$log" 2>&1 || { tail -20 "$log" >&2; die "the image could not be built; all of it is in $log"; }
