@@ -16,8 +16,9 @@ PLAN_TOKENS_MAX = 4096  # a shape whose shortest value is longer than any contex
 TRIALS_MAX = 400  # continuations tried to shorten a plan; one costs about 0.3 ms, and only the first search uses them
 NEAR_TOKENS = 64  # from here on a plan is kept at every token, at 0.3 ms each; a usual call is over before
 
-Admitted = Literal["yes", "rejected", "too_long", "start_over"]
-"""Write it · the grammar does not have it · write `plan` instead · the plan is the one from the text's beginning."""
+Admitted = Literal["yes", "taken", "rejected", "too_long", "start_over"]
+"""Write it · the same, and the constraint has moved on already · the grammar does not have it · write `plan` instead ·
+write `plan` instead, from the text's beginning."""
 
 
 class Room:
@@ -34,7 +35,7 @@ class Room:
         """Whether the token may be written and the text still ends within `left` tokens, this one counted."""
         if left > self._near:
             self._kept = False
-            return "yes" if self.constraint.accepted([token], end=False) else "rejected"
+            return "taken" if self.constraint.take(token) else "rejected"
         plan = self.plan
         if self._kept and plan and token == plan[0]:
             self.plan = plan[1:]

@@ -39,6 +39,8 @@ with contextlib.suppress(ImportError):
 Ids = NDArray[np.int64]
 
 GRAMMARS_KEPT = 64  # compiled grammars per model; an agent needs one per set of admissible tools, about 50 kB each
+NODES_MAX = 2048  # remembered beginnings of texts per grammar, about 300 bytes each; a call passes through 30
+REMEMBERED_IDS_MAX = 256  # allowed tokens that are remembered with a beginning: names and enums, not free text
 CHOICES_MAX = 16  # how many ways out of a state are worth trying when the shortest end is searched
 TOP_TESTED = (
     256  # GBNF: so many of the likeliest tokens are tested before the whole vocabulary (a hundred times dearer)
@@ -73,6 +75,9 @@ class Constraint(Protocol):
 
     def accepted(self, tokens: Sequence[int], *, end: bool) -> int:
         """How many of the tokens, and then (with `end`) the end of the text, may follow in this order."""
+
+    def take(self, token: int) -> bool:
+        """Move on if the token may come next: one question instead of two."""
 
     def consume(self, tokens: Sequence[int]) -> None:
         """Move on. The tokens must be accepted; raises GrammarError if the engine fails."""
@@ -143,7 +148,9 @@ class Grammars:
             for texts in (CLOSES_STRING, CLOSES_VALUE, ODD_LETTERS)
         )
         lengths = np.array([len(piece) for piece in pieces], dtype=np.int32)
-        return _Hints(closes_string, closes_value, odd_letters, lengths, _stops_first_eos(self._engine))
+        mask = np.zeros((len(pieces) + 31) // 32, dtype=np.uint32)
+        stops = _stops_first_eos(self._engine)
+        return _Hints(closes_string, closes_value, odd_letters, lengths, stops, mask, mask.ctypes.data)
 
     @cached_property
     def _letters(self) -> list[int]:
@@ -199,22 +206,56 @@ class _Hints:
     odd_letters: list[int]
     lengths: NDArray[np.int32]
     stops: list[int]
+    mask: NDArray[np.uint32]
+    mask_at: int
+
+
+class _Node:
+    """What the grammar said after one beginning of a text: the same calls are written again and again."""
+
+    __slots__ = ("allowed", "forced", "next")
+
+    def __init__(self) -> None:
+        self.next: dict[int, _Node] = {}
+        self.forced: list[int] | None = None
+        self.allowed: Ids | None = None
+
+
+class _Memory:
+    """The beginnings of texts under one grammar, as a tree of tokens; it stops growing when it is full."""
+
+    def __init__(self) -> None:
+        self.root = _Node()
+        self._left = NODES_MAX
+
+    def after(self, node: _Node | None, tokens: Sequence[int]) -> _Node | None:
+        for token in tokens:
+            if node is None:
+                return None
+            found = node.next.get(token)
+            if found is None and self._left > 0:
+                self._left -= 1
+                found = node.next[token] = _Node()
+            node = found
+        return node
 
 
 class _Llguidance:
     """A matcher of llguidance. It never raises, so its error is read after every step."""
 
-    def __init__(self, matcher: Any, hints: _Hints) -> None:
+    def __init__(self, matcher: Any, hints: _Hints, memory: _Memory, node: _Node | None) -> None:
         self._matcher = matcher
         self._hints = hints
-        self._mask = np.zeros((len(hints.lengths) + 31) // 32, dtype=np.uint32)
+        self._memory = memory
+        self._node = node
 
     @classmethod
     def parse(cls, text: str, tokenizer: Any, hints: _Hints) -> _Llguidance:
         matcher = LLMatcher(tokenizer, LLMatcher.grammar_from_lark(text), log_level=0)
         if reason := matcher.get_error():
             raise GrammarError(f"llguidance refuses the grammar: {_first_line(reason)}")
-        return cls(matcher, hints)
+        memory = _Memory()
+        return cls(matcher, hints, memory, memory.root)
 
     def closed(self) -> bool:
         return bool(self._matcher.is_stopped())
@@ -223,26 +264,49 @@ class _Llguidance:
         return bool(self._matcher.is_accepting())
 
     def forced(self) -> list[int]:
+        node = self._node
+        if node is not None and node.forced is not None:
+            return list(node.forced)
         tokens: list[int] = self._matcher.compute_ff_tokens()
+        if node is not None:
+            node.forced = list(tokens)
         return tokens
 
     def accepted(self, tokens: Sequence[int], *, end: bool) -> int:
         return int(self._matcher.validate_tokens([*tokens, self._hints.stops[0]] if end else list(tokens)))
 
+    def take(self, token: int) -> bool:
+        if self._matcher.try_consume_tokens([token]) == 0:
+            self._check()
+            return False
+        self._node = self._memory.after(self._node, (token,))
+        return True
+
     def consume(self, tokens: Sequence[int]) -> None:
-        if not self._matcher.consume_tokens(list(tokens)) or self._matcher.is_error():
-            raise GrammarError(f"llguidance failed while writing: {_first_line(self._matcher.get_error())}")
+        if not self._matcher.consume_tokens(list(tokens)):
+            self._check()
+            raise GrammarError("llguidance does not take a token that it had forced or accepted")
+        self._check()
+        self._node = self._memory.after(self._node, tokens)
 
     def allowed(self, logits: NDArray[np.float32]) -> Ids:
-        self._matcher.unsafe_compute_mask_ptr(self._mask.ctypes.data, self._mask.nbytes)
+        node = self._node
+        if node is not None and node.allowed is not None:
+            return node.allowed
+        mask = self._hints.mask
+        self._matcher.unsafe_compute_mask_ptr(self._hints.mask_at, mask.nbytes)
+        self._check()
+        # Few words of the mask have a bit set in most states: unpack only those.
+        words = np.flatnonzero(mask)
+        at = np.flatnonzero(np.unpackbits(mask[words].view(np.uint8), bitorder="little"))
+        ids: Ids = words[at >> 5] * 32 + (at & 31)
+        if node is not None and len(ids) <= REMEMBERED_IDS_MAX:
+            node.allowed = ids
+        return ids
+
+    def _check(self) -> None:
         if self._matcher.is_error():
             raise GrammarError(f"llguidance failed while writing: {_first_line(self._matcher.get_error())}")
-        # Few words of the mask have a bit set in most states: unpack only those.
-        words = np.flatnonzero(self._mask)
-        bits = np.unpackbits(self._mask[words].view(np.uint8), bitorder="little")
-        at = np.flatnonzero(bits)
-        ids: Ids = words[at >> 5] * 32 + (at & 31)
-        return ids[: np.searchsorted(ids, len(logits))] if len(ids) and ids[-1] >= len(logits) else ids
 
     def choices(self) -> list[int]:
         hints, fits = self._hints, self._matcher.validate_tokens
@@ -261,7 +325,7 @@ class _Llguidance:
         return tokens
 
     def copy(self) -> _Llguidance:
-        return _Llguidance(self._matcher.deep_copy(), self._hints)
+        return _Llguidance(self._matcher.deep_copy(), self._hints, self._memory, self._node)
 
 
 _CANDIDATE = np.dtype([("id", "<i4"), ("logit", "<f4"), ("p", "<f4")])
@@ -303,6 +367,12 @@ class _Gbnf:
                 return count
             llama_cpp.llama_sampler_accept(ahead._sampler, token)
         return len(tokens) + int(end and ahead.complete())
+
+    def take(self, token: int) -> bool:
+        if not self._fits([token])[0]:
+            return False
+        llama_cpp.llama_sampler_accept(self._sampler, token)
+        return True
 
     def consume(self, tokens: Sequence[int]) -> None:
         for token in tokens:

@@ -139,12 +139,12 @@ class _Run:
 
     def _write_one(self) -> Stop | None:
         """Sample one token, then take what is forced behind it, and evaluate both."""
-        token = self._sample()
+        token, taken = self._sample()
         if token is None:
             return "closed"
         if token in self._stops:
             return "end"
-        self._take([token])
+        self._take([token], consumed=taken)
         if self._text.stopped:
             return "end"
         self._write_forced()
@@ -155,8 +155,11 @@ class _Run:
             return "closed"
         return self._limited if len(self._written) >= self._limit else None
 
-    def _sample(self) -> int | None:
-        """The next token; None when what the model likes leaves no room for the end, and the plan was written."""
+    def _sample(self) -> tuple[int | None, bool]:
+        """The next token, and whether the constraint has moved past it.
+
+        None when what the model likes leaves no room for the end, and the plan was written instead.
+        """
         begin = time.perf_counter_ns()
         logits = self._engine.logits()
         place = len(self._written)
@@ -165,7 +168,7 @@ class _Run:
         now = time.perf_counter_ns()
         self._sampling_ns += now - begin
         if self._room is None or self._constraint is None:
-            return token
+            return token, True
         if not self._force and (forced := self._constraint.forced()):
             token = forced[0]
         verdict = self._judge(token)
@@ -174,10 +177,10 @@ class _Run:
             token = self._sampler.pick_among(logits, self._constraint.allowed(logits), place)
             verdict = self._judge(token)
         self._constraint_ns += time.perf_counter_ns() - now
-        if verdict == "yes":
-            return token
+        if verdict in ("yes", "taken"):
+            return token, verdict == "taken"
         self._write_plan(verdict)
-        return None
+        return None, True
 
     def _judge(self, token: int) -> Admitted:
         assert self._room is not None and self._constraint is not None
@@ -213,10 +216,10 @@ class _Run:
         self._forced += len(plan)
         self._take(plan)
 
-    def _take(self, tokens: Sequence[int]) -> None:
+    def _take(self, tokens: Sequence[int], *, consumed: bool = False) -> None:
         if not tokens:
             return
-        if self._constraint is not None:
+        if self._constraint is not None and not consumed:
             begin = time.perf_counter_ns()
             self._constraint.consume(tokens)
             self._constraint_ns += time.perf_counter_ns() - begin
