@@ -55,7 +55,8 @@ def test_a_hundred_echoes_of_every_size_come_back(client: SmpClient) -> None:
     assert isinstance(client.echo("x" * (most + 1)), SmpNotSent)
 
 
-def test_a_burst_that_the_device_loses_is_unknown_and_not_sent_again(client: SmpClient) -> None:
+def test_zephyr_34891_a_burst_that_the_device_loses_is_unknown_and_not_sent_again(client: SmpClient) -> None:
+    """Several fragments arrive before one poll."""
     client.fragment_ms = 0
     before = len(client.port.timeline())
     outcomes = [client.echo("x" * 300, 0.3) for _ in range(5)]

@@ -121,7 +121,7 @@ def test_a_write_counts_what_the_line_accepted(line: Line, port: SerialPort) -> 
     assert os.read(line.device, 100) == b"hello"
 
 
-def test_a_write_that_runs_out_of_time_says_how_much_was_accepted(line: Line, port: SerialPort) -> None:
+def test_agentic_hil_275_a_write_that_runs_out_of_time_says_how_much_was_accepted(line: Line, port: SerialPort) -> None:
     """pyserial#281, agentic-hil#275: a time-out although it was written; a short write reported whole."""
     block = b"x" * 300_000
     accepted = port.write(block, timeout_s=0.3)
@@ -134,7 +134,9 @@ def test_a_write_that_runs_out_of_time_says_how_much_was_accepted(line: Line, po
     assert arrived == accepted
 
 
-def test_a_write_without_time_is_not_reported_as_failed_when_it_went_out(line: Line, port: SerialPort) -> None:
+def test_pyserial_281_a_write_without_time_is_not_reported_as_failed_when_it_went_out(
+    line: Line, port: SerialPort
+) -> None:
     accepted = port.write(b"abc", timeout_s=0)
     time.sleep(0.1)
     ready, _, _ = select.select([line.device], [], [], 0)
@@ -209,7 +211,7 @@ def test_coming_back_gives_up_after_its_time(tmp_path: Path) -> None:
         port.reopen(0.2)
 
 
-def test_waiting_costs_no_processor_time(port: SerialPort) -> None:
+def test_tio_13_waiting_costs_no_processor_time(port: SerialPort) -> None:
     """tio#13: 100 % CPU on a dead port."""
     before = time.process_time()
     port.wait(0, 0.5)
@@ -241,7 +243,7 @@ def end(holder: subprocess.Popen[str], by: int) -> None:
         pipe.close()
 
 
-def test_a_held_port_is_refused_and_the_holder_named(line: Line) -> None:
+def test_pyserial_341_86_a_held_port_is_refused_and_the_holder_named(line: Line) -> None:
     """pyserial#341, #86: two readers steal each other's bytes."""
     holder = hold(line.place, OURS)
     try:
@@ -251,7 +253,7 @@ def test_a_held_port_is_refused_and_the_holder_named(line: Line) -> None:
         end(holder, signal.SIGTERM)
 
 
-def test_a_crash_of_the_holder_frees_the_port(line: Line) -> None:
+def test_iotile_683_a_crash_of_the_holder_frees_the_port(line: Line) -> None:
     """iotile coretools#683: locked for long after a crash."""
     end(hold(line.place, OURS), signal.SIGKILL)
     port = SerialPort(PortSettings(line.place))
@@ -282,7 +284,7 @@ def test_a_port_that_is_closed_can_be_opened_again(line: Line, port: SerialPort)
 # -- opening resets nothing
 
 
-def test_opening_and_closing_touch_no_modem_line(line: Line) -> None:
+def test_pyserial_124_729_opening_and_closing_touch_no_modem_line(line: Line) -> None:
     """pyserial#124, #729: the board resets when its port is opened."""
     import termios
 
@@ -300,6 +302,13 @@ def test_opening_and_closing_touch_no_modem_line(line: Line) -> None:
     port.close()
     watching = False
     assert not lines & set(seen)
+
+
+def test_micropython_9659_closing_does_not_hang_up(line: Line, port: SerialPort) -> None:
+    """Without HUPCL the kernel leaves DTR alone when the last holder closes the line, or crashes."""
+    import termios
+
+    assert not termios.tcgetattr(line.held)[2] & termios.HUPCL
 
 
 class Edges:
@@ -431,7 +440,7 @@ def test_a_name_that_cannot_be_read_is_refused(name: str) -> None:
         locate(name, FOUND)
 
 
-def test_a_forbidden_port_names_the_group() -> None:
+def test_tio_81_a_forbidden_port_names_the_group() -> None:
     """tio#81: no message. As another user, so that the refusal is the kernel's."""
     if os.getuid() != 0:
         pytest.skip("needs root to become somebody else")
