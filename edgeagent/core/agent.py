@@ -66,6 +66,12 @@ class Tool:
         """The arguments that must be quoted from the user. Raises ShapeError for a mark that cannot be kept to."""
         return places_of(self.parameters.schema, where=self.name)
 
+    @cached_property
+    def writes_as_read(self) -> bool:
+        """Whether texts, whole numbers and truth values among the arguments have one JSON form, the one read."""
+        properties = self.parameters.schema.get("properties", {})
+        return all(_is_plain(each) for each in properties.values())
+
     def described(self) -> dict[str, Any]:
         """What the model, the digest and the checks see of this tool."""
         conditions = {"pre": self.pre, "post": self.post}
@@ -271,6 +277,12 @@ class Agent:
         """UTF-8 bytes that system text and tool texts take in every prompt."""
         texts = (canonical_json([t.name, t.description, t.parameters.schema]) for t in self.tools)
         return len(self.system.encode()) + sum(len(text.encode()) for text in texts)
+
+
+def _is_plain(schema: Any) -> bool:
+    if not isinstance(schema, dict) or schema.keys() & {"format", "contentEncoding", "$ref", "anyOf", "oneOf"}:
+        return False
+    return "enum" in schema or schema.get("type") in ("string", "boolean", "integer")
 
 
 def family_of(agent: Agent) -> Agent:

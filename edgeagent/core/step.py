@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import assert_never
+from typing import Any, assert_never, cast
 
 from msgspec.structs import replace
 
-from edgeagent.core.agent import Agent, Answer, Calls, Unreadable
+from edgeagent.core.agent import Agent, Answer, Calls, Tool, Unreadable
 from edgeagent.core.budget import (
     CLOSING_TOKENS,
     NO_BUDGET,
@@ -433,8 +433,13 @@ def _on_calls(agent: Agent, state: State, calls: tuple[ToolCall, ...]) -> Transi
     limit = _limit_for_calls(agent, state, len(runnable))
     if limit is not None:
         return _close(agent, state, limit)
-    state = _admit(agent, state, tuple(c.tool for c in runnable))
-    state = replace(state, phase=AwaitingCalls(tuple(pending)))
+    tools = tuple(c.tool for c in runnable)
+    state = replace(
+        state,
+        phase=AwaitingCalls(tuple(pending)),
+        turn_spent=after_admission(agent.budget, state.turn_spent, tools),
+        session_spent=after_admission(_session_budget(agent), state.session_spent, tools),
+    )
     effects: list[Effect] = []
     for wanted in runnable:
         effect = _call_effect(agent, state, wanted)
@@ -456,8 +461,7 @@ def _checked(agent: Agent, state: State, call: ToolCall, effect_id: int, batch: 
         typed = tool.parameters.decode(call.arguments)
     except ShapeError as error:
         return PendingCall(effect_id, call.tool, "{}", answer=_refusal_text(str(error)))
-    # The typed value's own text: 30 and 30.0 of a float are one call, not two.
-    arguments = canonical_json(tool.parameters.encode(typed))
+    arguments = canonical_json(_as_written(tool, call.arguments, typed))
     broken = why_not_quoted(tool.from_user, call.arguments, user_texts(state)) if tool.from_user else ""
     broken = broken or why_not_before(tool, typed)
     if broken:
@@ -471,6 +475,13 @@ def _checked(agent: Agent, state: State, call: ToolCall, effect_id: int, batch: 
         answer = _refusal_text(f"the limit of {exhausted} is reached")
         return PendingCall(effect_id, call.tool, arguments, answer=answer)
     return PendingCall(effect_id, call.tool, arguments)
+
+
+def _as_written(tool: Tool, read: dict[str, Any], typed: dict[str, Any]) -> dict[str, Any]:
+    """Return the one JSON form of typed arguments: 30 and 30.0 of a float are one call, not two."""
+    if tool.writes_as_read and all(type(value) in (str, int, bool) for value in read.values()):
+        return read  # Most calls; encoding costs as much as the rest of the check.
+    return cast("dict[str, Any]", tool.parameters.encode(typed))
 
 
 def _exhausted(agent: Agent, state: State, tool: str, batch: tuple[PendingCall, ...]) -> str | None:
@@ -513,12 +524,13 @@ def _answer_call(
     agent: Agent, state: State, call: PendingCall, answer: str, *, ran: bool, trouble: Outcome | None = None
 ) -> Transition:
     """Note the answer of one call; after the last one, go back to the model."""
-    state = _change_call(state, call.effect_id, replace(call, answer=answer, ran=ran))
-    state = replace(state, trouble=trouble if ran else state.trouble)
-    assert isinstance(state.phase, AwaitingCalls)
-    if any(c.answer is None for c in state.phase.calls):
+    assert isinstance(state.phase, AwaitingCalls), "calls are pending only in this phase"
+    answered = replace(call, answer=answer, ran=ran)
+    calls = tuple(answered if c.effect_id == call.effect_id else c for c in state.phase.calls)
+    state = replace(state, phase=AwaitingCalls(calls), trouble=trouble if ran else state.trouble)
+    if any(c.answer is None for c in calls):
         return state, ()
-    return _calls_done(agent, state, state.phase.calls)
+    return _calls_done(agent, state, calls)
 
 
 def _calls_done(agent: Agent, state: State, calls: tuple[PendingCall, ...]) -> Transition:
@@ -586,7 +598,11 @@ def _held(state: State) -> tuple[PendingCall, ...]:
 
 def _running(state: State, effect_id: int) -> PendingCall | None:
     """Return the call that is out under this id: admitted, not waiting for a person, not answered."""
-    return _call_where(state, lambda c: c.effect_id == effect_id and c.answer is None and not is_held(c))
+    if isinstance(state.phase, AwaitingCalls):
+        for call in state.phase.calls:
+            if call.effect_id == effect_id:
+                return None if call.answer is not None or is_held(call) else call
+    return None
 
 
 def _call_where(state: State, wanted: Callable[[PendingCall], bool]) -> PendingCall | None:

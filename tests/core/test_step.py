@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Literal
 
 import pytest
 
@@ -22,8 +23,8 @@ from edgeagent.core.events import (
     UserSaid,
 )
 from edgeagent.core.state import AwaitingModel, Finished, Idle, State
-from edgeagent.core.step import step
-from edgeagent.core.values import Outcome, Usage
+from edgeagent.core.step import _as_written, step
+from edgeagent.core.values import Outcome, Usage, canonical_json
 from edgeagent.errors import IllegalTransition
 
 
@@ -350,3 +351,14 @@ def test_waiting_for_the_model_remembers_which_ask():
     play = Play()
     (ask,) = play.say()
     assert play.state.phase == AwaitingModel(ask.effect_id, "either")
+
+
+def test_one_call_has_one_text_however_its_numbers_are_written():
+    @tool(idempotent=True)
+    def heat(celsius: float, hours: int = 1, room: Literal["a", "b"] = "a") -> None:
+        """Heat."""
+
+    for read in ({"celsius": 30}, {"celsius": 30.0}, {"celsius": 30, "hours": 2, "room": "b"}):
+        typed = heat.parameters.decode(read)
+        assert _as_written(heat, read, typed) == heat.parameters.encode(typed)
+    assert canonical_json(_as_written(heat, {"celsius": 30}, {"celsius": 30.0})) == '{"celsius":30.0}'
