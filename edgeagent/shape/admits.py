@@ -32,10 +32,20 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
 
 
 def admits(schema: Any, value: Any, document: Document) -> bool:
-    """Return whether the schema lets the value through; references are looked up in the document."""
+    """Return whether the schema lets the value through; references are looked up in the document.
+
+    A schema that asks itself about the same value (`{"not": {"$ref": "#"}}`) has no answer: nothing gets through.
+    """
+    try:
+        return _admits(schema, value, document)
+    except RecursionError:
+        return False
+
+
+def _admits(schema: Any, value: Any, document: Document) -> bool:
     if isinstance(schema, bool):
         return schema
-    if "$ref" in schema and not admits(document.at(schema["$ref"]), value, document):
+    if "$ref" in schema and not _admits(document.at(schema["$ref"]), value, document):
         return False
     return _of_any_type(schema, value, document) and _of_its_type(schema, value, document)
 
@@ -51,7 +61,7 @@ def _of_any_type(schema: Mapping[str, Any], value: Any, document: Document) -> b
         return False
 
     def fits_schema(option: Any) -> bool:
-        return admits(option, value, document)
+        return _admits(option, value, document)
 
     if not all(map(fits_schema, schema.get("allOf", ()))):
         return False
@@ -109,10 +119,10 @@ def _array(schema: Mapping[str, Any], value: list[Any], document: Document) -> b
     places = schema.get("prefixItems", ())
     rest = schema.get("items", True)
     for index, item in enumerate(value):
-        if not admits(places[index] if index < len(places) else rest, item, document):
+        if not _admits(places[index] if index < len(places) else rest, item, document):
             return False
     if "contains" in schema:
-        count = sum(admits(schema["contains"], item, document) for item in value)
+        count = sum(_admits(schema["contains"], item, document) for item in value)
         return bool(schema.get("minContains", 1) <= count <= schema.get("maxContains", count))
     return True
 
@@ -125,7 +135,7 @@ def _object(schema: Mapping[str, Any], value: dict[str, Any], document: Document
             return False
     names = schema.get("propertyNames", True)
     return all(
-        admits(names, key, document) and all(admits(part, item, document) for part in member_schemas(schema, key))
+        _admits(names, key, document) and all(_admits(part, item, document) for part in member_schemas(schema, key))
         for key, item in value.items()
     )
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 import decimal
 import ipaddress
-import sys
 import uuid
 from typing import Any
 
@@ -122,8 +121,11 @@ def coding_of(annotation: Any, *, zoned: bool | None) -> Coding | None:
 
 def _path(annotation: type) -> Coding | None:
     """A path may be anything that the operating system can be asked for: not empty, no NUL."""
-    pathlib = sys.modules.get("pathlib")  # Whoever has an argument of that type has loaded it; others need not.
-    if pathlib is None or not issubclass(annotation, pathlib.PurePath):
+    if not any(kind.__module__.startswith("pathlib") for kind in annotation.__mro__):
+        return None
+    import pathlib  # Only whoever has an argument of that type pays for it.
+
+    if not issubclass(annotation, pathlib.PurePath):
         return None
     return Coding(annotation, r"[^\x00]+", annotation, str)
 

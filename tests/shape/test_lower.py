@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from edgeagent.errors import GrammarError
+from edgeagent.shape.admits import admits
 from edgeagent.shape.lower import INTEGER_MAX, Lowered, lower
+from edgeagent.shape.pointer import Document
 
 INTEGER = {"type": "integer", "minimum": -INTEGER_MAX, "maximum": INTEGER_MAX}
 
@@ -304,3 +306,9 @@ def test_an_integer_bound_that_no_double_holds_is_moved_inward() -> None:
     lowered = lower({"type": "integer", "minimum": -(2**63), "maximum": 2**53 + 1})
     assert lowered.schema == {"type": "integer", "minimum": -INTEGER_MAX, "maximum": 2**53}
     assert ("", "integer") in restricted(lowered)
+
+
+def test_a_schema_that_denies_itself_lets_nothing_through() -> None:
+    schema = {"type": "null", "not": {"$ref": "#"}}
+    assert not admits(schema, None, Document(schema))
+    assert ("", "not") in relaxed(lower(schema))
