@@ -39,6 +39,16 @@ def counted(console: Console) -> int:
     return int(outcome.output.removeprefix("n="), 16)
 
 
+def timed_out(console: Console, command: str) -> TimedOut:
+    """Send a command that outlasts its time; on a busy machine the time may be over before it is sent."""
+    for timeout_s in (1.0, 2.0, 4.0, 8.0):
+        outcome = console.run(command, timeout_s)
+        if not isinstance(outcome, NotSent):
+            assert isinstance(outcome, TimedOut), outcome
+            return outcome
+    raise AssertionError("it was never sent")
+
+
 def test_autoboot_is_held_and_the_prompt_is_confirmed(console: Console) -> None:
     assert console.confirm() == "boot_loader"
 
@@ -117,19 +127,18 @@ def test_time_outs_at_every_point_run_a_command_at_most_once(console: Console) -
 
 
 def test_a_command_that_still_runs_gets_nothing_typed_into_it(console: Console) -> None:
-    outcome = console.run("sleep 3; setexpr n ${n} + 1", 1)
-    assert isinstance(outcome, TimedOut)
+    timed_out(console, "sleep 9; setexpr n ${n} + 1")
     said = console.run("echo into it", 0.5)
     assert isinstance(said, NotSent)
-    assert "sleep 3" in said.because
-    time.sleep(2.5)
-    assert console.run("echo free again") == Done("free again")
+    assert "sleep 9" in said.because
+    assert console.interrupt(20) == "boot_loader"
+    assert console.run("echo free again", 20) == Done("free again")
 
 
 def test_interrupting_frees_the_console(console: Console) -> None:
-    assert isinstance(console.run("sleep 30", 1), TimedOut)
-    assert console.interrupt() == "boot_loader"
-    assert console.run("echo back") == Done("back")
+    timed_out(console, "sleep 60")
+    assert console.interrupt(20) == "boot_loader"
+    assert console.run("echo back", 20) == Done("back")
 
 
 def test_a_person_who_breaks_in_stops_the_agent(console: Console) -> None:
@@ -162,10 +171,10 @@ def test_a_call_with_an_unknown_effect_is_not_made_again(console: Console) -> No
     wait = next(tool for tool in device.tools if tool.name == "wait_and_count")
     before = counted(console)
     with pytest.raises(EffectUnknown, match="unknown"):
-        wait(seconds=3)
-    time.sleep(2.5)
+        wait(seconds=5)
+    time.sleep(4)
     with pytest.raises(EffectUnknown, match="person"):
-        wait(seconds=3)
+        wait(seconds=5)
     assert counted(console) == before + 1
     assert len(device.looked()) == 1
 

@@ -97,6 +97,7 @@ class Console:
         self._end = ""
         self._question = ""
         self._line_typed = ""
+        self._torn = False
         self._since = port.offset
         self._word = word or (lambda: secrets.token_hex(4))
         self._turn = threading.RLock()
@@ -116,15 +117,21 @@ class Console:
     def confirm(self, timeout_s: float = 5.0) -> State:
         """Make sure of the state: by an answer that only a live prompt can give. Raises LinkLost.
 
-        While a command has not ended nothing is typed, and the state stays what is seen.
+        While a command has not ended nothing is typed, and the state stays what is seen. Only when its line was lost
+        meanwhile its end may have passed unheard: then the prompt is asked for, and its answer is the end.
         """
         with self._turn:
             until = time.monotonic() + timeout_s
-            if self.look() in READY and not self.running:
-                return self._probe(until)
-            if self.running or self.state in ("log_in", "password", "booting"):
-                return self.state
-            return self._nudge(until)
+            state = self.look()
+            if self.running and not self._torn:
+                return state
+            if state in ("log_in", "password", "booting"):
+                self.running = "" if self._torn else self.running  # It started again, or ended its session.
+                return state
+            state = self._probe(until) if state in READY and not self.running else self._nudge(until)
+            if state in READY:
+                self.running, self._torn = "", False
+            return state
 
     def enter(self, timeout_s: float = 30.0) -> State:
         """Get to a prompt: hold the boot loader, wake a silent line. Raises LinkLost. Log in with `log_in`."""
@@ -194,6 +201,7 @@ class Console:
         """The agent may go on; nothing it knew of the state holds any more."""
         self.person_has_it = False
         self.state = "unknown"
+        self.running = self._question = ""  # The person has seen what became of it.
 
     def person_types(self, data: bytes) -> None:
         """Send what a person typed, as such. Raises LinkLost; ValueError while the agent has the console."""
@@ -213,6 +221,7 @@ class Console:
             try:
                 return self._transact(command, started, started + timeout_s)
             except LinkLost as lost:
+                self._torn = True
                 return LinkWasLost("", str(lost)) if self.running == command else NotSent(str(lost))
 
     def answer(self, text: str, timeout_s: float = 10.0) -> Outcome:
@@ -229,6 +238,7 @@ class Console:
                 self._type(text + self.profile.keys.enter)
                 return self._until_end(view, "", started, started + timeout_s)
             except LinkLost as lost:
+                self._torn = True
                 return LinkWasLost("", str(lost))
 
     def _why_not(self, command: str) -> str:
@@ -333,6 +343,7 @@ class Console:
                 came = view.more(min(self.profile.quiet_ms / 1000, max(0.0, until - time.monotonic())))
             except LinkLost as lost:
                 text, noise = view.clean
+                self._torn = True
                 return LinkWasLost(self._body(text, left), str(lost), noise)
             self._answer_cursor(view)
             ended = self._ended(view, left)
@@ -431,6 +442,7 @@ class Console:
                     self.state = "unknown"
                     return TimedOut(raw_repl.begun(view.raw), round((time.monotonic() - started) * 1000))
         except LinkLost as lost:
+            self._torn = True
             return LinkWasLost(raw_repl.begun(view.raw), str(lost))
 
     def _enter_raw_repl(self, until: float) -> bool:

@@ -13,6 +13,7 @@ import threading
 import time
 import tty
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -273,6 +274,36 @@ def test_an_unplug_in_a_command_leaves_its_effect_unknown(board: Board, console:
     outcome = console.run("flash", 20)
     assert isinstance(outcome, LinkWasLost)
     assert isinstance(console.run("next"), NotSent)
+
+
+def test_after_an_unplug_the_console_is_found_again_and_nothing_sent_twice(tmp_path: Path) -> None:
+    first, second = Board(), Board()
+    name = tmp_path / "usb-Board_1"
+    name.symlink_to(first.place)
+    port = SerialPort(PortSettings(str(name)))
+    port.open()
+    console = Console(port, load_profile("linux"))
+    first.commands = lambda command: first.unplug()
+    assert isinstance(console.run("flash", 20), LinkWasLost)
+    name.unlink()
+    name.symlink_to(second.place)
+    port.reopen(5)
+    assert console.run("uname", 20) == Done("")
+    assert first.commands_run() == ["flash"]
+    assert second.commands_run() == ["uname"]
+    port.close()
+    second.unplug()
+
+
+def test_a_person_who_looked_frees_the_console(board: Board, console: Console) -> None:
+    board.commands = lambda command: None
+    assert isinstance(console.run("sleep 99", 2), TimedOut)
+    console.break_in()
+    console.person_types(b"\x03")
+    time.sleep(0.2)
+    console.hand_back()
+    board.commands = lambda command: ""
+    assert console.run("next", 20) == Done("")
 
 
 def test_a_silent_line_is_off(board: Board, console: Console) -> None:
