@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, assert_never, cast
 
 from msgspec.structs import replace
@@ -399,7 +400,7 @@ def _ask_model(agent: Agent, state: State, choice: Choice, closing: str, refits:
     tools, narrowed = ((), ()) if choice == "answer" else _offered(agent, state)
     ask = AskModel(
         effect_id=effect_id,
-        messages=(*(m for exchange in past for m in exchange.messages), *state.current),
+        messages=(*chain.from_iterable([exchange.messages for exchange in past]), *state.current),
         tools=tools,
         choice=choice,
         max_tokens=_tokens_to_write(agent, state, closing),
