@@ -73,6 +73,7 @@ class DeviceTools:
             description=_description(command),
             idempotent=command.idempotent,
             effect=command.effect,
+            sensitive=command.sensitive,
             trusted=False,
             confirm=command.effect != "read" and not ruled,
             timeout_s=command.timeout_s + EXTRA_S,

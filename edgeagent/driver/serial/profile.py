@@ -119,6 +119,7 @@ class Command(Struct, frozen=True, forbid_unknown_fields=True):
     timeout_s: float = 10.0
     state: Literal["", "boot_loader", "shell", "repl"] = ""
     examples: tuple[str, ...] = ()
+    sensitive: bool = False
 
 
 class Profile(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
