@@ -38,7 +38,8 @@ from edgeagent.runtime.folder import TRACE_NAME, About, write_about
 from edgeagent.runtime.recording import parts_of
 from edgeagent.runtime.wiring import load_agent, step_of, with_dialect
 from edgeagent.trace.file import TraceFile
-from edgeagent.trace.record import FORMAT, Header
+from edgeagent.trace.record import Header
+from edgeagent.trace.upgrade import FORMAT
 
 HERE = Path(__file__).parent
 VERSION = "0.1.0"

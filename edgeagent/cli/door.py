@@ -13,14 +13,15 @@ from edgeagent.core.agent import Agent
 from edgeagent.core.events import ModelAnswered, ModelFailed
 from edgeagent.driver.base import Driver
 from edgeagent.runtime.config import ModelSettings, state_root
-from edgeagent.runtime.folder import TRACE_NAME, Limits, find_directory, last_directory
+from edgeagent.runtime.folder import TRACE_NAME, Limits, find_directory, last_directory, locked
 from edgeagent.runtime.operator import operator_policy, recorded_rules, with_rules
-from edgeagent.runtime.recording import changes, load_recording, records_of, resolved_spec
+from edgeagent.runtime.recording import changes, load_recording, resolved_spec
 from edgeagent.runtime.resume import resume_session
 from edgeagent.runtime.session import Session, new_session
 from edgeagent.runtime.wiring import (
     SCRIPT_PREFIX,
     agent_path,
+    dialect_of,
     drivers_of,
     keep_warm,
     llama_model,
@@ -29,10 +30,8 @@ from edgeagent.runtime.wiring import (
     step_of,
     with_dialect,
 )
-from edgeagent.trace.recover import Torn
-
-DIALECT_START = "plain"
-"""The dialect of models that have not been measured."""
+from edgeagent.trace.file import examine_file
+from edgeagent.trace.recover import Examined, Torn
 
 
 def open_session(agent_spec: str | None, screen: Screen, options: dict[str, Any]) -> Session:
@@ -44,7 +43,7 @@ def open_session(agent_spec: str | None, screen: Screen, options: dict[str, Any]
     settings = settings_from(agent_spec, **options)
     limits = (options.get("max_steps"), options.get("max_tokens"), options.get("timeout"))
     policy, rules = operator_policy(options.get("config"), beside=agent_path(agent_spec).parent)
-    agent = with_dialect(with_limits(with_rules(load_agent(agent_spec), rules), *limits), DIALECT_START)
+    agent = with_dialect(with_limits(with_rules(load_agent(agent_spec), rules), *limits), dialect_of(settings.model))
     model = open_model(agent, settings.model, screen, verbose=options.get("verbose", False))
     session = new_session(
         agent,
@@ -71,6 +70,12 @@ def _named_directory(options: dict[str, Any]) -> Path:
 
 def reopen_session(directory: Path, agent_spec: str | None, screen: Screen, options: dict[str, Any]) -> Session:
     """Resume a session with the agent, limits and model it was started with; say what has changed before it runs."""
+    with locked(directory):
+        pass  # Someone else may have it; that is found out before a model is loaded.
+    for name in ("max_steps", "max_tokens", "timeout", "context_tokens"):
+        if options.get(name) is not None:
+            flag = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{flag} was fixed when the session began; fork it and start a new one to change it")
     trace = directory / TRACE_NAME
     recording = load_recording(trace, agent_spec)
     about, agent = recording.about, recording.agent
@@ -80,13 +85,12 @@ def reopen_session(directory: Path, agent_spec: str | None, screen: Screen, opti
     now = operator_policy(options.get("config"), beside=agent_path(resolved_spec(about, directory)).parent)[1]
     if now != recorded_rules(about.policy):
         screen.activity("the rules in edgeagent.toml have changed; this session stays under those it began with")
-    found = records_of(trace) if trace.exists() else None
+    found = examine_file(trace, events=False) if trace.exists() else None
     if found is not None and isinstance(found.verdict, Torn):
         screen.activity(f"the last write did not arrive whole; {found.verdict.size} bytes are put aside")
-    answered = sum(isinstance(r.event, ModelAnswered | ModelFailed) for r in found.records) if found else 0
     given = {**options, "model": options.get("model") or about.model, "context_tokens": about.context_tokens}
     settings = settings_from(resolved_spec(about, directory), **given)
-    model = open_model(agent, settings.model, screen, verbose=options.get("verbose", False), answered=answered)
+    model = open_model(agent, settings.model, screen, verbose=options.get("verbose", False), found=found)
     session = resume_session(
         directory,
         agent,
@@ -99,8 +103,16 @@ def reopen_session(directory: Path, agent_spec: str | None, screen: Screen, opti
     return session
 
 
-def open_model(agent: Agent, settings: ModelSettings, screen: Screen, *, verbose: bool, answered: int = 0) -> Driver:
+def answers_in(found: Examined | None) -> int:
+    """How often the model has answered in a trace: a script goes on behind that."""
+    records = found.records if found else ()
+    return sum(isinstance(r.event, ModelAnswered | ModelFailed) for r in records)
+
+
+def open_model(
+    agent: Agent, settings: ModelSettings, screen: Screen, *, verbose: bool, found: Examined | None = None
+) -> Driver:
     """The scripted model, or llama.cpp with the file's weights."""
     if settings.name.startswith(SCRIPT_PREFIX):
-        return scripted_model(settings.name, answered=answered)
+        return scripted_model(settings.name, answered=answers_in(found))
     return llama_model(agent, settings, on_progress=screen.progress, on_text=screen.stream, verbose=verbose)

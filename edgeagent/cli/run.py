@@ -50,10 +50,13 @@ def run(agent: str | None, prompt: str | None, as_json: bool, output: Path | Non
     with _answers_to(output) as out:
         screen = Screen(out, sys.stderr, as_json=as_json, quiet=quiet)
         session = open_session(agent, screen, options)
+        before = session.state
         try:
             state = say_until_done(session, text)
         finally:
             session.close()
+        if state == before:
+            screen.repeat(state)  # It was killed after the record and before anyone saw the answer, perhaps.
         screen.result(state.outcome, str(session.trace_path))
     if state.outcome is None and not text:
         return int(ExitCode.DONE)  # A resumed session that had not begun a turn: there was nothing to finish.

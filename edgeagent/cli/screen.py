@@ -90,6 +90,12 @@ class Screen:
         self._clear_line()
         print(f"\x1b[2m{text}\x1b[0m" if self._color else text, file=self._err, flush=True)
 
+    def repeat(self, state: State) -> None:
+        """Show the last answer of a session in which nothing was left to do."""
+        self.activity("nothing was interrupted; the last answer was:")
+        if state.past and not self._as_json:
+            print(state.past[-1].messages[-1].text, file=self._out, flush=True)
+
     def result(self, outcome: Outcome | None, trace: str) -> None:
         """Say where the trace is; with --json, the last line."""
         if self._as_json:

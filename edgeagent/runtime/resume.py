@@ -9,6 +9,7 @@ EffectLost leads to is decided in step, like everything else. Forking copies the
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from edgeagent.core.events import EffectLost, Event, SessionResumed, TraceRepair
 from edgeagent.core.replay import Step
 from edgeagent.core.state import State, outstanding
 from edgeagent.driver.base import Driver
-from edgeagent.errors import ConfigError
+from edgeagent.errors import ConfigError, TraceError
 from edgeagent.runtime.folder import (
     TRACE_NAME,
     About,
@@ -95,7 +96,8 @@ def folded(directory: Path, agent: Agent, step: Step, found: Examined) -> State:
         rest = [r for r in found.records if r.seq >= snapshot.seq]
         last = next((r for r in found.records if r.seq == snapshot.seq - 1), None)
         if last is not None and last.hash == snapshot.head:
-            return fold(guard_step, rest, decode_state(snapshot.state))[0]
+            with contextlib.suppress(TraceError):  # Of another version of the state: the records are the truth.
+                return fold(guard_step, rest, decode_state(snapshot.state))[0]
     return fold(guard_step, found.records, start_of(found))[0]
 
 

@@ -17,9 +17,10 @@ from edgeagent.runtime.recording import load_recording, records_of, start_of
 from edgeagent.trace.check import fold
 from edgeagent.trace.checkpoint import grown
 from edgeagent.trace.disk import DISK, Disk, write_atomically
-from edgeagent.trace.record import FORMAT, Header, encode_header
+from edgeagent.trace.record import Header, encode_header
 from edgeagent.trace.recover import Clean
 from edgeagent.trace.snapshot import encode_state
+from edgeagent.trace.upgrade import FORMAT
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ def write_snapshot(directory: Path, agent: Agent, state: State, seq: int, head: 
 
 def snapshot_key(agent: Agent) -> str:
     """Everything that a fold depends on besides the records."""
-    return f"{__version__} {agent.digest} {agent.dialect.name if agent.dialect else ''}"
+    dialect = agent.dialect.name if agent.dialect else ""
+    return " ".join((__version__, agent.digest, dialect, *State.__struct_fields__))
 
 
 def read_snapshot(directory: Path, agent: Agent) -> Snapshot | None:

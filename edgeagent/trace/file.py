@@ -26,7 +26,6 @@ from edgeagent.core.events import Event
 from edgeagent.errors import TraceDamaged, TraceError
 from edgeagent.trace.disk import DISK, Disk, sync, write_all, write_atomically
 from edgeagent.trace.record import (
-    FORMAT,
     HEAD,
     NONCE_BYTES,
     TAIL,
@@ -39,6 +38,7 @@ from edgeagent.trace.record import (
     frame,
 )
 from edgeagent.trace.recover import Clean, Damaged, Examined, Torn, examine
+from edgeagent.trace.upgrade import FORMAT
 
 Durability = Literal["strict", "effects", "relaxed"]
 

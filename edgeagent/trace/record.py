@@ -32,9 +32,9 @@ from edgeagent.core.effects import Effect
 from edgeagent.core.events import Event
 from edgeagent.core.values import Message
 from edgeagent.errors import TraceDamaged, TraceError
+from edgeagent.trace.upgrade import FORMAT, check_format, upgraded
 from edgeagent.version import __version__
 
-FORMAT = 1
 MAGIC = b"edgeagent-trace\n"
 GENESIS = bytes(32)
 """The hash before the first record of a session."""
@@ -76,12 +76,13 @@ class Record:
     event_cbor: bytes
     effects_digest: bytes
     hash: bytes
+    format: int = FORMAT
 
     @cached_property
     def event(self) -> Event:
         """The event. Raises TraceDamaged when this version knows none like it."""
         try:
-            array = _canonical(self.event_cbor, self.offset)
+            array = upgraded(_canonical(self.event_cbor, self.offset), self.format)
             return msgspec.convert(array, Event, builtin_types=(bytes,))  # type: ignore[no-any-return] # a union is not a type to mypy
         except msgspec.ValidationError as error:
             where = f"record {self.seq} at byte {self.offset}"
@@ -217,8 +218,8 @@ def decode_header(source: bytes) -> tuple[Header, int]:
     except Broken as broken:
         raise TraceDamaged(f"the trace's header is damaged: {broken}", 0) from None
     array = _canonical(payload, len(MAGIC))
-    if isinstance(array, list) and array and isinstance(array[0], int) and array[0] > FORMAT:
-        raise TraceError(f"this trace has format {array[0]}; this version reads up to {FORMAT}: use a newer edgeagent")
+    if isinstance(array, list) and array and isinstance(array[0], int):
+        check_format(array[0])
     try:
         header = msgspec.convert(array, Header, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
@@ -226,7 +227,7 @@ def decode_header(source: bytes) -> tuple[Header, int]:
     return header, len(MAGIC) + len(payload) + FRAME_BYTES
 
 
-def decode_record(payload: bytes, offset: int, seq: int, before: bytes) -> Record:
+def decode_record(payload: bytes, offset: int, seq: int, before: bytes, form: int = FORMAT) -> Record:
     """Return the record in a frame's CBOR. Raises TraceDamaged when it does not follow what came before it."""
     begin = _ARRAY_OF_FOUR + cbor2.dumps(seq)
     link_end = len(begin) + 1 + LINK_BYTES
@@ -236,7 +237,7 @@ def decode_record(payload: bytes, offset: int, seq: int, before: bytes) -> Recor
     if payload[len(begin) + 1 : link_end] != before[:LINK_BYTES]:
         raise TraceDamaged(f"record {seq} at byte {offset} does not follow the record before it: rewritten", offset)
     event_cbor, digest = payload[link_end : digest_at - 1], payload[digest_at:]
-    return Record(seq, offset, len(payload) + FRAME_BYTES, event_cbor, digest, chained(before, payload))
+    return Record(seq, offset, len(payload) + FRAME_BYTES, event_cbor, digest, chained(before, payload), form)
 
 
 _ARRAY_OF_FOUR = b"\x84"

@@ -138,7 +138,7 @@ _ARRAY_OF_FOUR = b"\x84"
 def _records(source: bytes, header: Header, start: int) -> Iterator[Record]:
     offset, seq, before = start, header.first_seq, header.before
     while offset < len(source):
-        record = decode_record(read_frame(source, offset, header.nonce), offset, seq, before)
+        record = decode_record(read_frame(source, offset, header.nonce), offset, seq, before, header.format)
         yield record
         offset, seq, before = offset + record.size, seq + 1, record.hash
 

@@ -211,3 +211,15 @@ def test_a_private_key_is_in_no_file_but_its_own_and_in_no_output(edgeagent, tra
     files = [f for f in tmp_path.rglob("*") if f.is_file() and f.name != "key"]
     assert files
     assert not [f for f in files if secret.encode() in f.read_bytes()]
+
+
+def test_resuming_a_session_that_was_not_interrupted_shows_its_last_answer(edgeagent, trace):
+    again = edgeagent("run", "--continue")
+    assert (again.returncode, again.stdout) == (0, "It is dry.\n")
+    assert edgeagent("replay", trace).stdout == "identical: 5 records\n"
+
+
+def test_limits_of_a_session_cannot_be_changed_in_its_middle(edgeagent, trace):
+    again = edgeagent("run", "--continue", "And now?", "--max-steps", "3")
+    assert again.returncode == 2
+    assert "--max-steps was fixed when the session began" in again.stderr

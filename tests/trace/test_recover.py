@@ -10,8 +10,9 @@ from edgeagent.core.events import Event, SessionStarted, UserSaid
 from edgeagent.errors import TraceDamaged, TraceError
 from edgeagent.trace.disk import Disk
 from edgeagent.trace.file import TraceFile, cut, read
-from edgeagent.trace.record import FORMAT, Header, encode_header, frame
+from edgeagent.trace.record import Header, encode_header, frame
 from edgeagent.trace.recover import Clean, Damaged, Torn, examine
+from edgeagent.trace.upgrade import FORMAT
 
 STARTED = SessionStarted(1_764_535_117_000, "greenhouse", "a" * 64, 7, "plain", 2048, "0.1.0")
 EVENTS: tuple[Event, ...] = (
