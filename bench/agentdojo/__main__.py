@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from subprocess import CalledProcessError
@@ -43,6 +44,7 @@ def run(names: tuple[str, ...] = (), own_only: bool = False) -> dict[str, Any]:
     results["own_with_words"] = figures([with_words(bed, bed.scenario.tools) for bed in own])
     results["missed"] = _missed(results["agentdojo"]["sum"]) if "agentdojo" in results and not names else []
     results["seconds"] = round(time.monotonic() - begun)
+    results["cpu_seconds"] = round(sum(os.times()[:4]))  # Ours and that of AgentDojo's process, which has ended.
     return results
 
 

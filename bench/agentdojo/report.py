@@ -109,7 +109,7 @@ def text_of(results: dict[str, Any]) -> Iterator[str]:
         s = results["strict_amounts"]
         yield "\n== agentdojo with strict amounts and dates (user tasks only) =="
         yield f"{s['unattended_works']} of {s['tasks']} tasks work unattended, {s['questions']} questions attended"
-    yield f"\n{results['seconds']} s"
+    yield f"\n{results['seconds']} s, of which {results['cpu_seconds']} s on the processor"
 
 
 def _set(of: dict[str, Any], with_details: bool) -> Iterator[str]:

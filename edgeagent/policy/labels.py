@@ -186,10 +186,16 @@ class Labels:
         """Find what is used and not described, before anything runs."""
         object.__setattr__(self, "records", tuple(self.records))
         kinds = {record.kind for record in self.records}
+        outside = {record.kind for record in self.records if record.outsiders}
         for tool, label in self.tools.items():
             for kind in (*label.gives, *(c.partition("=")[0] for c in label.creates)):
                 if kind not in kinds:
                     raise ConfigError(f"labels: {tool} gives {kind}, and no Record({kind!r}, ...) says what that is")
+            if label.trusted and outside & set(label.gives):
+                kind = min(outside & set(label.gives))
+                raise ConfigError(
+                    f"labels: {tool} is trusted and gives {kind}, whose name outsiders write: one is wrong"
+                )
             for argument, each in label.arguments.items():
                 if each.role == "handle" and each.of not in kinds:
                     raise ConfigError(

@@ -15,7 +15,7 @@ from edgeagent.core.values import Usage, canonical_json
 from edgeagent.errors import ConfigError
 from edgeagent.policy.guard import Ask, Refuse
 from edgeagent.policy.joint import JointGuard, guard_for
-from edgeagent.policy.labels import Labels, Record, described, egress, handle, text
+from edgeagent.policy.labels import Labels, Record, described, egress, handle, read, text
 from edgeagent.policy.library import confirm_before, never
 from edgeagent.policy.origin_guard import require_origin, values_from_user
 from edgeagent.policy.provenance import CHARS_MAX, RECORDS_MAX
@@ -429,6 +429,11 @@ def test_an_argument_of_an_effect_without_a_kind_is_refused():
 def test_a_record_that_nobody_describes_is_refused():
     with pytest.raises(ConfigError, match="gives file"):
         Labels({"files": LABELS.tools["files"]})
+
+
+def test_an_output_cannot_be_trusted_and_hold_names_that_outsiders_write():
+    with pytest.raises(ConfigError, match="mails is trusted and gives mail"):
+        Labels({"mails": read(trusted=True, gives="mail")}, LABELS.records)
 
 
 def test_labels_give_the_tools_their_effect_and_trust_for_formulas():
