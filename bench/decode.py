@@ -38,9 +38,11 @@ SUBJECTS: dict[str, tuple[str, ...] | None] = {
     "ours, gbnf": None,
     BASELINE: None,
     "xllamacpp": ("xllamacpp",),
-    "guidance": ("guidance", "llama-cpp-python"),
-    "outlines": ("outlines", "llama-cpp-python", "llguidance", "numpy"),
+    "guidance": ("guidance",),
+    "outlines": ("outlines", "llguidance"),
 }
+# These bring no llama.cpp of their own: they get our build of llama-cpp-python, which takes minutes to compile.
+ON_OUR_LLAMA_CPP = ("guidance", "outlines")
 START_S = 600.0  # guidance reads the vocabulary of 262,144 tokens for minutes
 
 
@@ -148,8 +150,18 @@ def _python_for(name: str) -> str:
         )
         if made.returncode:
             raise RuntimeError(f"pip could not install it: {made.stderr.strip().splitlines()[-1:]}")
+        if name in ON_OUR_LLAMA_CPP:
+            _lend_llama_cpp(folder)
         ready.touch()
     return str(python)
+
+
+def _lend_llama_cpp(folder: Path) -> None:
+    """Let the environment find our llama_cpp, behind everything it has itself."""
+    import llama_cpp
+
+    site = next(folder.glob("lib/python3*/site-packages"))
+    (site / "our_llama_cpp.pth").write_text(str(Path(llama_cpp.__file__).parent.parent) + "\n")
 
 
 def _summed(subject: Subject) -> dict[str, Any]:

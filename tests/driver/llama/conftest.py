@@ -70,3 +70,11 @@ def shared_grammars(shared_engine: object) -> object:
 def grammars(shared_grammars: object, engine: object) -> object:
     """The same, with the model's memory empty."""
     return shared_grammars
+
+
+@pytest.fixture(scope="session")
+def mamba(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a tiny recurrent model with random weights."""
+    file = tmp_path_factory.mktemp("tiny") / "mamba.gguf"
+    runpy.run_path(str(Path(__file__).with_name("tiny.py")))["write_mamba"](file)
+    return file

@@ -74,13 +74,18 @@ def test_a_refused_batch_leaves_the_memory_as_it_was(engine: Engine) -> None:
     assert engine.evaluate(tokens[:3]) == "done"
 
 
-def test_a_memory_that_cannot_be_cut_is_evaluated_anew(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A recurrent model's memory refuses to be cut; there is no such model small enough to have here.
-    tokens = tokens_of(engine, 80)
-    engine.prefill([*tokens, 7, 8, 9])
-    monkeypatch.setattr(Engine, "_cut", lambda *_: False)
-    assert engine.prefill([*tokens, 5]).evaluated == 81
-    assert engine.kept() == [*tokens, 5]
+def test_a_recurrent_memory_matches_a_fresh_one(mamba: Path, cache: Path) -> None:
+    # llama-cpp-python PR#2108 and others: it cannot be cut at a shared prefix, and going on gave wrong text.
+    engine = Engine.load(mamba, n_ctx=512, threads=1, cache=cache)
+    first, second = [*range(60), 1, 2, 3], [*range(60), 7]
+    engine.prefill(first)
+    assert engine.prefill([*first, 9]).evaluated == 1
+    assert engine.prefill(second).evaluated == len(second)
+    after_another = engine.logits().copy()
+    engine.forget()
+    engine.prefill(second)
+    assert np.array_equal(engine.logits(), after_another)
+    engine.close()
 
 
 def test_a_halt_stops_between_batches_and_keeps_what_was_done(engine: Engine) -> None:
