@@ -16,7 +16,7 @@ ALIGNMENT = 32
 
 def write_mamba(path: Path, seed: int = 1) -> None:
     """A recurrent model: its memory is one state, which cannot be cut at an earlier token."""
-    pieces = _byte_pieces() + ["<end>"]
+    pieces = [*_byte_pieces(), "<end>"]
     metadata = {
         "general.architecture": "mamba",
         "mamba.context_length": 1024,
