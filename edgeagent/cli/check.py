@@ -9,15 +9,16 @@ from typing import Any
 
 import click
 
-from edgeagent.cli.door import DIALECT_START
 from edgeagent.cli.options import model_options, settings_from
 from edgeagent.core.agent import Agent
-from edgeagent.errors import EdgeAgentError, ExitCode
+from edgeagent.errors import EdgeAgentError, ExitCode, ModelError
 from edgeagent.runtime.config import Settings
 from edgeagent.runtime.operator import operator_rules, with_rules
 from edgeagent.runtime.wiring import (
+    PLAIN,
     SCRIPT_PREFIX,
     agent_path,
+    dialect_of,
     guard_of,
     llama_model,
     load_agent,
@@ -62,14 +63,14 @@ def _checks(agent_spec: str | None, cpu: bool, options: dict[str, Any]) -> Itera
     if agent_spec is None or cpu:
         yield "cpu", _look_at_cpu
         return
+    settings = settings_from(agent_spec, **options)
     loaded: list[Agent] = []
 
     def load() -> str:
         rules = operator_rules(options.get("config"), beside=agent_path(agent_spec).parent)
-        loaded.append(with_dialect(with_rules(load_agent(agent_spec), rules), DIALECT_START))
+        loaded.append(with_dialect(with_rules(load_agent(agent_spec), rules), _dialect(settings)))
         return f"{loaded[0].name}: {len(loaded[0].tools)} tools, {len(loaded[0].policies)} rules"
 
-    settings = settings_from(agent_spec, **options)
     yield "agent", load
     if loaded:
         yield "shapes", lambda: _look_at_shapes(loaded[0])
@@ -78,6 +79,13 @@ def _checks(agent_spec: str | None, cpu: bool, options: dict[str, Any]) -> Itera
     yield "model file", lambda: _look_at_file(settings)
     if loaded:
         yield "model", lambda: _look_at_model(loaded[0], settings, verbose=options.get("verbose", False))
+
+
+def _dialect(settings: Settings) -> str:
+    try:
+        return dialect_of(settings.model)
+    except ModelError:
+        return PLAIN  # The check of the model file says what is wrong with it.
 
 
 def _look_at_shapes(agent: Agent) -> str:
@@ -122,7 +130,7 @@ def _look_at_model(agent: Agent, settings: Settings, *, verbose: bool) -> str:
         return "a script needs none"
     driver = llama_model(agent, settings.model, verbose=verbose)
     try:
-        return driver.describe()
+        return f"{driver.describe()}; calls are written in the dialect {agent.dialect.name if agent.dialect else ''}"
     finally:
         driver.close()
 

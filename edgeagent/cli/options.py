@@ -17,7 +17,7 @@ from edgeagent.runtime.wiring import agent_path
 
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --model, --engine, --context-tokens, --threads, --config and --verbose."""
+    """Add --model, --engine, --dialect, --context-tokens, --threads, --config and --verbose."""
     for option in reversed(
         (
             click.option("--model", metavar="NAME|FILE", help="A pulled model's name, or a GGUF file."),
@@ -25,6 +25,9 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 "--engine",
                 type=click.Choice(["auto", "llguidance", "gbnf"]),
                 help="What holds the model to the grammar.",
+            ),
+            click.option(
+                "--dialect", metavar="NAME", help="How the model writes calls. Default: by its chat template."
             ),
             click.option("--context-tokens", type=click.IntRange(min=256), help="Size of the model's window."),
             click.option("--threads", type=click.IntRange(min=1), help="Default: one a core."),
@@ -74,8 +77,9 @@ def find_trace_named(named: str | None, state: Path | None) -> Path:
 def settings_from(agent_spec: str, config: Path | None, **given: Any) -> Settings:
     """The operator's settings with the command line's on top."""
     settings = read_settings(config, beside=agent_path(agent_spec).parent)
-    names = {"model": "name", "engine": "engine", "context_tokens": "context_tokens", "threads": "threads"}
-    changed = {names[k]: v for k, v in given.items() if k in names and v is not None}
+    same = ("engine", "dialect", "context_tokens", "threads")
+    changed = {k: given[k] for k in same if given.get(k) is not None}
+    changed |= {"name": given["model"]} if given.get("model") is not None else {}
     return replace(settings, model=replace(settings.model, **changed), state=str(given.get("state") or settings.state))
 
 

@@ -19,14 +19,15 @@ EngineName = Literal["auto", "llguidance", "gbnf"]
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which model, and how it runs. `context_tokens` is the window, `threads` None means one a core.
 
-    `temperature` 0 takes the most likely token each time. `warm` keeps the model's memory on the disk between runs,
-    some 10 MB a session.
+    `dialect` is how the model writes calls; `auto` goes by its chat template. `temperature` 0 takes the most likely
+    token each time. `warm` keeps the model's memory on the disk between runs, some 10 MB a session.
     """
 
     name: str = "smollm2"
     context_tokens: int = 2048
     threads: int | None = None
     engine: EngineName = "auto"
+    dialect: str = "auto"
     temperature: float = 0.0
     warm: bool = True
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 import orjson
 
-from edgeagent.codec.dialect import dialect_called
+from edgeagent.codec.dialect import dialect_called, dialect_for
 from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel, AskUser, CallTool
 from edgeagent.core.replay import Step
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 SCRIPT_PREFIX = "script:"
 """A model name that begins so is a JSON file with a list of answers, for dry runs without weights."""
+
+AUTO, PLAIN = "auto", "plain"
+"""The setting that leaves the dialect to the model's template, and the dialect of scripts."""
 
 OnText = Callable[[str], None]
 OnProgress = Callable[[int, int], None]
@@ -79,6 +82,21 @@ def step_of(agent: Agent) -> Step:
 def with_dialect(agent: Agent, dialect: str) -> Agent:
     """The same agent, reading what the model writes in that dialect."""
     return dataclasses.replace(agent, dialect=dialect_called(dialect))
+
+
+def dialect_of(settings: ModelSettings) -> str:
+    """The dialect that the settings name, or the one that the model's chat template shows.
+
+    Raises ConfigError for a name that there is not, ModelError when the model is missing or no good.
+    """
+    if settings.dialect != AUTO:
+        return dialect_called(settings.dialect).name
+    if settings.name.startswith(SCRIPT_PREFIX):
+        return PLAIN
+    from edgeagent.driver.llama.gguf import check_gguf
+    from edgeagent.driver.llama.store import find
+
+    return dialect_for(check_gguf(find(settings.name)).chat_template or "")
 
 
 def drivers_of(agent: Agent, model: Driver, decide: Decide = nobody) -> dict[type, Driver]:

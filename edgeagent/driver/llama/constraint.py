@@ -154,9 +154,9 @@ class Grammars:
 
     @cached_property
     def _letters(self) -> list[int]:
-        """The tokens of one printable ASCII character each: closers first, then what numbers and words begin with."""
+        """The tokens of one ASCII character each: closers first, what numbers and words begin with, last a new line."""
         order = '"}]' + "0123456789" + "abcdefghijklmnopqrstuvwxyz"
-        order += "".join(chr(c) for c in range(32, 127) if chr(c) not in order)
+        order += "".join(chr(c) for c in range(32, 127) if chr(c) not in order) + "\n"
         single = {piece: token for token, piece in enumerate(self._engine.vocabulary.pieces()) if len(piece) == 1}
         return [single[letter.encode()] for letter in order if letter.encode() in single]
 

@@ -2,7 +2,8 @@
 
 Call or words? Small models pick words where a call is wanted, because words are likelier after any prompt. So the odds
 of beginning a call are compared with a threshold (`CALL_ODDS`) before anything is written, and the grammar then holds
-the model to what was decided.
+the model to what was decided. A model whose family writes calls of its own decides as it writes: words are free until
+the dialect's trigger, and only a call can follow it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from edgeagent.codec.dialect import Plain
+from edgeagent.codec.dialects.family import Family
 from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel, Effect
 from edgeagent.core.events import Event, ModelAnswered, ModelFailed
@@ -58,7 +59,7 @@ class LlamaDriver:
         on_text: OnText | None = None,
         on_progress: Progress | None = None,
     ) -> None:
-        assert isinstance(agent.dialect, Plain), "the wiring gives every running agent its dialect"
+        assert isinstance(agent.dialect, Family), "the wiring gives every running agent its dialect"
         self._engine, self._template, self._grammars, self._agent = engine, template, grammars, agent
         self._dialect = agent.dialect
         self._temperature = temperature
@@ -114,7 +115,7 @@ class LlamaDriver:
                     f"{self._engine.n_ctx}: give --context-tokens, or fewer tools"
                 )
             if agent.tools:
-                self._grammar(agent.tool_names, (), "never")
+                self._grammar(agent.tool_names, (), "allowed" if self._dialect.decides else "never")
 
     def describe(self) -> str:
         """What was loaded, in a sentence."""
@@ -198,7 +199,7 @@ class LlamaDriver:
             on_text=self._on_text,
             on_progress=self._on_progress,
             # What a small model adds to its one sentence about a result is that sentence again.
-            stop_texts=("\n",) if ask.messages[-1].role == "tool" and decision == "only" else (),
+            stop_texts=("\n",) if self._is_last_sentence(ask, decision) else (),
         )
         return _event(ask, written, reused, (time.perf_counter_ns() - began) // 1000)
 
@@ -222,6 +223,8 @@ class LlamaDriver:
             return "only"
         if ask.choice == "call":
             return "never"
+        if self._dialect.decides:
+            return "allowed"  # Its family was taught when to call: free text until the trigger, a call after it.
         if ask.messages[-1].role == "tool":
             return "only"  # Models without a format of their own copy the last call for ever, if they may.
 
@@ -233,6 +236,9 @@ class LlamaDriver:
         if self._engine.prefill(prompt, halt=halt, on_progress=self._on_progress).outcome != "done":
             return "only"  # generate finds the same reason at once, and says it.
         return "never" if self._call_odds() >= CALL_ODDS else "only"
+
+    def _is_last_sentence(self, ask: AskModel, decision: Answer) -> bool:
+        return not self._dialect.decides and ask.messages[-1].role == "tool" and decision == "only"
 
     def _call_odds(self) -> float:
         """Log-odds that the next token begins a call, by the model's own reckoning."""
@@ -250,7 +256,7 @@ class LlamaDriver:
 
     def _grammar(self, tools: tuple[str, ...], narrowed: tuple[Narrowed, ...], answer: Answer) -> Compiled:
         """The compiled grammar of these tools; both the text and its compilation are kept by the digest of the text."""
-        calls = calls_of([self._agent.by_name[name] for name in tools], narrowed)
+        calls = calls_of([self._agent.family[name] for name in tools], narrowed)
         text = grammar_of(
             calls, self._dialect.frame, answer=answer, engine=self._grammars.kind, specials=self._specials
         )

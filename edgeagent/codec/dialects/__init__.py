@@ -1,0 +1,1 @@
+"""One file a family: how its models write calls."""
