@@ -15,6 +15,8 @@ from edgeagent.version import __version__
 VERBS = {
     "chat": "Talk with an agent.",
     "check": "Find everything that could fail later, before anything runs.",
+    "console": "Watch a serial line live, and break in.",
+    "device": "List serial ports, identify a console, check a profile.",
     "fork": "Begin a new session from an old one's records.",
     "grammar": "Print what an agent's model may write, or check the grammars that are kept.",
     "model": "Fetch, add, list, verify and remove model files.",
