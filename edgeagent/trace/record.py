@@ -115,7 +115,7 @@ def compact(value: Any) -> Any:
     if kind is Message:
         return _compact_message(value)
     if kind is tuple:
-        return [compact(each) for each in value]
+        return [each if type(each) in _PLAIN else compact(each) for each in value]
     return _compact_struct(value) if isinstance(value, msgspec.Struct) else msgspec.to_builtins(value)
 
 
@@ -129,13 +129,14 @@ def _compact_struct(value: msgspec.Struct) -> list[Any]:
             break
         fields.pop()
     tag = type(value).__struct_config__.tag
-    return [*([] if tag is None else [tag]), *(compact(each) for each in fields)]
+    begin = [] if tag is None else [tag]
+    return begin + [each if type(each) in _PLAIN else compact(each) for each in fields]
 
 
 @lru_cache(maxsize=256)
-def _compact_message(message: Message) -> list[Any]:
-    # A prompt repeats the messages of the one before it.
-    return _compact_struct(message)
+def _compact_message(message: Message) -> msgspec.Raw:
+    # A prompt repeats the messages of the one before it, so their bytes are kept. They occur only in effects.
+    return msgspec.Raw(msgspec.msgpack.encode(_compact_struct(message)))
 
 
 def named_fields(value: Event | Effect) -> dict[str, Any]:
