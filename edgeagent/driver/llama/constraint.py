@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeagent.driver.llama.engine import Engine, last_words
+from edgeagent.driver.llama.vocabulary import Vocabulary
 from edgeagent.errors import GrammarError
 from edgeagent.grammar.calls import GrammarEngine
 from edgeagent.grammar.llg import suspects, value_grammar
@@ -75,6 +76,12 @@ class Constraint(Protocol):
 
     def accepted(self, tokens: Sequence[int], *, end: bool) -> int:
         """How many of the tokens, and then (with `end`) the end of the text, may follow in this order."""
+
+    def clumsy(self, token: int) -> bool:
+        """Whether longer tokens that may come next begin every text that this one can begin.
+
+        ` ` before `true` and `n` before `orth` are such: a model has hardly ever read them so, and they cost a token.
+        """
 
     def take(self, token: int) -> bool:
         """Move on if the token may come next: one question instead of two."""
@@ -150,7 +157,8 @@ class Grammars:
         lengths = np.array([len(piece) for piece in pieces], dtype=np.int32)
         mask = np.zeros((len(pieces) + 31) // 32, dtype=np.uint32)
         stops = _stops_first_eos(self._engine)
-        return _Hints(closes_string, closes_value, odd_letters, lengths, stops, mask, mask.ctypes.data)
+        vocabulary = self._engine.vocabulary
+        return _Hints(closes_string, closes_value, odd_letters, lengths, vocabulary, stops, mask, mask.ctypes.data)
 
     @cached_property
     def _letters(self) -> list[int]:
@@ -205,6 +213,7 @@ class _Hints:
     closes_value: list[int]
     odd_letters: list[int]
     lengths: NDArray[np.int32]
+    vocabulary: Vocabulary
     stops: list[int]
     mask: NDArray[np.uint32]
     mask_at: int
@@ -213,10 +222,12 @@ class _Hints:
 class _Node:
     """What the grammar said after one beginning of a text: the same calls are written again and again."""
 
-    __slots__ = ("allowed", "forced", "next")
+    __slots__ = ("allowed", "clumsy", "forced", "free", "next")
 
     def __init__(self) -> None:
         self.next: dict[int, _Node] = {}
+        self.clumsy: dict[int, bool] = {}
+        self.free = False  # free text, or any number: too many tokens may follow to compare them
         self.forced: list[int] | None = None
         self.allowed: Ids | None = None
 
@@ -275,6 +286,42 @@ class _Llguidance:
     def accepted(self, tokens: Sequence[int], *, end: bool) -> int:
         return int(self._matcher.validate_tokens([*tokens, self._hints.stops[0]] if end else list(tokens)))
 
+    def clumsy(self, token: int) -> bool:
+        node = self._node
+        if node is None:
+            return self._is_clumsy(token)
+        known = node.free or node.clumsy.get(token)
+        if known is None:
+            known = node.clumsy[token] = self._is_clumsy(token)
+        return known and not node.free
+
+    def _is_clumsy(self, token: int) -> bool:
+        ids = self._few()
+        if ids is None or token not in ids:
+            return False
+        pieces = self._hints.vocabulary.piece
+        start = pieces(token)
+        longer = [piece for piece in map(pieces, ids.tolist()) if len(piece) > len(start) and piece.startswith(start)]
+        if not longer:
+            return False
+        ahead = self.copy()
+        ahead.consume([token])
+        following = None if ahead.complete() else ahead._few()
+        if following is None:
+            return False
+        covered = {piece[len(start)] for piece in longer}
+        return all(pieces(after)[:1] and pieces(after)[0] in covered for after in following.tolist())
+
+    def _few(self) -> Ids | None:
+        """The tokens that may come next, where they are few; None in free text."""
+        fits = self._matcher.validate_tokens
+        ids = None if all(fits([letter]) for letter in self._hints.odd_letters) else self.allowed(None)
+        if ids is None or len(ids) > REMEMBERED_IDS_MAX:
+            if self._node is not None:
+                self._node.free = True
+            return None
+        return ids
+
     def take(self, token: int) -> bool:
         if self._matcher.try_consume_tokens([token]) == 0:
             self._check()
@@ -289,7 +336,7 @@ class _Llguidance:
         self._check()
         self._node = self._memory.after(self._node, tokens)
 
-    def allowed(self, logits: NDArray[np.float32]) -> Ids:
+    def allowed(self, logits: NDArray[np.float32] | None) -> Ids:
         node = self._node
         if node is not None and node.allowed is not None:
             return node.allowed
@@ -315,7 +362,7 @@ class _Llguidance:
         found = list(islice((token for token in closers if fits([token])), CHOICES_MAX))
         if found:
             return found
-        ids = self.allowed(np.empty(len(self._hints.lengths), dtype=np.float32))
+        ids = self.allowed(None)
         ids = ids[~np.isin(ids, self._hints.stops)]
         # The longest piece leaves the least to be written.
         order = np.argsort(-self._hints.lengths[ids], kind="stable")[:CHOICES_MAX]
@@ -367,6 +414,9 @@ class _Gbnf:
                 return count
             llama_cpp.llama_sampler_accept(ahead._sampler, token)
         return len(tokens) + int(end and ahead.complete())
+
+    def clumsy(self, token: int) -> bool:
+        return False  # to know it would take the whole vocabulary, and that is dear here
 
     def take(self, token: int) -> bool:
         if not self._fits([token])[0]:

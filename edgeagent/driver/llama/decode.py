@@ -16,7 +16,7 @@ from typing import Literal
 from edgeagent.driver.llama.closing import Admitted, Room
 from edgeagent.driver.llama.constraint import Compiled, Constraint
 from edgeagent.driver.llama.engine import Engine, Halt, Progress
-from edgeagent.driver.llama.sampling import GREEDY, Sampler
+from edgeagent.driver.llama.sampling import GREEDY, Logits, Sampler
 from edgeagent.errors import ModelError
 
 Stop = Literal["end", "closed", "limit", "time", "cancelled", "context_full"]
@@ -174,18 +174,30 @@ class _Run:
         verdict = self._judge(token)
         if verdict == "rejected":
             self._rejected += 1
-            token = self._sampler.pick_among(logits, self._constraint.allowed(logits), place)
-            verdict = self._judge(token)
+            token, verdict = self._sample_allowed(logits, place)
         self._constraint_ns += time.perf_counter_ns() - now
         if verdict in ("yes", "taken"):
             return token, verdict == "taken"
         self._write_plan(verdict)
         return None, True
 
+    def _sample_allowed(self, logits: Logits, place: int) -> tuple[int, Admitted]:
+        """Sample among what the grammar allows; what is spelled clumsily gives way to the longer tokens."""
+        assert self._constraint is not None
+        ids = self._constraint.allowed(logits)
+        while True:
+            token = self._sampler.pick_among(logits, ids, place)
+            verdict = self._judge(token)
+            if verdict != "rejected" or len(ids) == 1:
+                return token, verdict
+            ids = ids[ids != token]
+
     def _judge(self, token: int) -> Admitted:
         assert self._room is not None and self._constraint is not None
         if token in self._stops:
             return "yes" if self._constraint.complete() else "rejected"
+        if self._constraint.clumsy(token):
+            return "rejected"
         return self._room.admit(token, self._limit - len(self._written))
 
     def _write_forced(self) -> None:

@@ -136,3 +136,19 @@ e.close()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_word_is_not_written_in_crumbs(engine: Engine, grammars: Grammars) -> None:
+    grammar = grammars.compile(
+        value_grammar({"type": "array", "items": {"type": "boolean"}, "minItems": 2, "maxItems": 2})
+    )
+    within = grammar.fresh()
+    within.consume(spelled(engine, "[true,"))
+    space, word = spelled(engine, " ")[0], spelled(engine, " true")[0]
+    assert within.accepted([space], end=False) == 1
+    assert (within.clumsy(space), within.clumsy(word)) == (True, False)
+
+
+def test_a_digit_before_other_digits_is_no_crumb(engine: Engine, grammars: Grammars) -> None:
+    within = grammars.compile(value_grammar({"type": "integer", "minimum": 1, "maximum": 500})).fresh()
+    assert not within.clumsy(spelled(engine, "3")[0])
