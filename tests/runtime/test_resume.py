@@ -233,3 +233,11 @@ def test_a_resting_session_has_lost_nothing(ended: Path) -> None:
     found = examine_file(ended / "trace.cbor")
     assert lost_events(read_about(ended), agent_that(nothing), session.state, found, 0) == []
     session.close()
+
+
+@pytest.mark.parametrize(("said", "heard"), [("caf\udce9", "caf\ufffd"), ("\ud800 hm", "? hm"), ("ünï", "ünï")])
+def test_bytes_that_are_no_text_do_not_end_the_session(tmp_path: Path, said: str, heard: str) -> None:
+    session = start(tmp_path, nothing, QUICK)
+    session.say(said)
+    session.close()
+    assert events(session.directory)[1].text == heard  # type: ignore[attr-defined] # UserSaid
