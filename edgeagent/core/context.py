@@ -42,9 +42,13 @@ def estimate(text_bytes: int, density: int) -> int:
 
 def fit(past: tuple[Exchange, ...], room: int, density: int) -> tuple[Exchange, ...]:
     """Return the newest exchanges of `past` that fit into `room` tokens, in order; all of them if they fit."""
-    sizes = [exchange.exact_tokens + estimate(exchange.text_bytes, density) for exchange in past]
-    if sum(sizes) <= room:
+    exact = text_bytes = 0
+    for exchange in past:
+        exact += exchange.exact_tokens
+        text_bytes += exchange.text_bytes
+    if exact + estimate(text_bytes, density) <= room:
         return past
+    sizes = [exchange.exact_tokens + estimate(exchange.text_bytes, density) for exchange in past]
     kept, total = 0, 0
     for size in reversed(sizes):
         if total + size > room * KEEP_AFTER_DROP:

@@ -10,6 +10,7 @@ import pytest
 from edgeagent.codec.dialect import Plain
 from edgeagent.core.agent import Agent, tool
 from edgeagent.core.budget import Budget
+from edgeagent.core.calls import as_written
 from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Finish, Say
 from edgeagent.core.events import (
     Cancelled,
@@ -23,7 +24,7 @@ from edgeagent.core.events import (
     UserSaid,
 )
 from edgeagent.core.state import AwaitingModel, Finished, Idle, State
-from edgeagent.core.step import _as_written, step
+from edgeagent.core.step import step
 from edgeagent.core.values import Outcome, Usage, canonical_json
 from edgeagent.errors import IllegalTransition
 
@@ -360,5 +361,5 @@ def test_one_call_has_one_text_however_its_numbers_are_written():
 
     for read in ({"celsius": 30}, {"celsius": 30.0}, {"celsius": 30, "hours": 2, "room": "b"}):
         typed = heat.parameters.decode(read)
-        assert _as_written(heat, read, typed) == heat.parameters.encode(typed)
-    assert canonical_json(_as_written(heat, {"celsius": 30}, {"celsius": 30.0})) == '{"celsius":30.0}'
+        assert as_written(heat, read, typed) == heat.parameters.encode(typed)
+    assert canonical_json(as_written(heat, {"celsius": 30}, {"celsius": 30.0})) == '{"celsius":30.0}'
