@@ -1,0 +1,49 @@
+"""A session that was closed and resumed on the real model is the uncut one: same text, same tokens evaluated."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.model
+
+AGENT = """
+from edgeagent import Agent, Budget
+
+agent = Agent("talker", "You answer in a few words.", budget=Budget(completion_tokens=40, seconds=None))
+"""
+FIRST, SECOND = "Name a colour of leaves.", "And one of the sky?"
+
+
+@pytest.fixture
+def model() -> Path:
+    from edgeagent.driver.llama import store
+    from edgeagent.errors import ModelError
+
+    try:
+        return store.find("smollm2")
+    except ModelError as error:
+        pytest.skip(f"the real model is missing, so this promise was NOT tested: {error}")
+
+
+def answers(printed: str) -> list[dict]:
+    """What the model answered and what it cost, without the times."""
+    rows = [json.loads(line) for line in printed.splitlines()]
+    told = [row for row in rows if row.get("event") == "ModelAnswered"]
+    return [{"text": r["text"], **{k: v for k, v in r["usage"].items() if k != "micros"}} for r in told]
+
+
+def test_text_after_resuming_is_that_of_the_uncut_session(edgeagent, model, tmp_path):
+    (tmp_path / "agent.py").write_text(AGENT)
+    options = ("--model", model, "--threads", 1, "--context-tokens", 512, "--json")
+    uncut = edgeagent("chat", "agent.py", *options, stdin=f"{FIRST}\n{SECOND}\n", timeout=300)
+    assert uncut.returncode == 0, uncut.stderr
+    first = edgeagent("run", "agent.py", FIRST, *options, timeout=300, EDGEAGENT_STATE=str(tmp_path / "cut"))
+    again = ("--model", model, "--threads", 1, "--json")
+    second = edgeagent("run", "--continue", SECOND, *again, timeout=300, EDGEAGENT_STATE=str(tmp_path / "cut"))
+    assert second.returncode == 0, second.stderr
+    cut = answers(first.stdout) + answers(second.stdout)
+    assert cut == answers(uncut.stdout)
+    assert cut[1]["evaluated"] < cut[1]["prompt"] / 2
