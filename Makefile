@@ -11,7 +11,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-gbnf test-slow prove crash-test device-test device-test-linux lint bench-gate clean
+.PHONY: help demo test test-gbnf test-slow prove agentdojo crash-test device-test device-test-linux lint bench-gate clean
 
 -include cross/cross.mk
 
@@ -48,6 +48,9 @@ device-test: $(READY) ## Drive real firmware in emulators; the last line counts 
 device-test-linux: $(READY) ## The same with a whole Linux for ARM, which takes some seconds to boot
 	@PYTHON=$(abspath $(PY)) tests/device/setup.sh --linux
 	@$(PY) -m pytest tests/device -m "device and slow"
+
+agentdojo: $(READY) ## Attack the rules with AgentDojo's 609 pairs and our own 216 (installs AgentDojo once)
+	@$(PY) -m bench.agentdojo
 
 test-slow: $(READY) ## The long runs of the property tests
 	$(PY) -m pytest --ignore=tests/device -m slow

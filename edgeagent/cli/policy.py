@@ -18,6 +18,7 @@ from edgeagent.errors import ConfigError, ExitCode, TraceDisagrees
 from edgeagent.policy.guard import Allow, Ask, Guard, Halt, Refuse, RuleGuard, Verdict
 from edgeagent.policy.library import Rule
 from edgeagent.policy.monitor import Monitor, memory_sentence
+from edgeagent.policy.origin_guard import ValuesFromUser
 from edgeagent.runtime.operator import operator_rules, with_rules
 from edgeagent.runtime.recording import Recording, effects_of, load_recording, records_of
 from edgeagent.runtime.wiring import agent_path, guard_of, load_agent
@@ -63,6 +64,8 @@ def agent_with_rules(spec: str, config: Path | None) -> Agent:
 
 def explained(each: Any, agent: Agent) -> dict[str, Any]:
     """What there is to say about one rule."""
+    if isinstance(each, ValuesFromUser):
+        return {"rule": "values_from_user", "sentence": each.explain(), "memory": each.memory_sentence()}
     if not isinstance(each, Rule):
         return {"rule": type(each).__name__, "sentence": repr(each)}
     watch = RuleGuard((each,), agent)

@@ -19,7 +19,7 @@ SPANS_MAX = 2_000
 
 # A part of a longer address or path is not a quotation: 'evil.org' is not said by who says 'not-evil.org/x'.
 _BEFORE = r"(?<![\w@/.+:-])"
-_AFTER = r"(?![\w@/+-])(?![.:]\w)"
+_AFTER = r"(?![\w@/+-])(?![.:?&=#%]\w)"
 _RUN = re.compile(r"[\w@/.+:-]+")
 
 _PLAIN = r"[0-9]+(?:\.[0-9]+)?"

@@ -47,6 +47,7 @@ from edgeagent.policy.library import (
     requires_before,
     rule,
 )
+from edgeagent.policy.origin_guard import require_origin, values_from_user
 
 __all__ = [
     "SESSION",
@@ -81,6 +82,7 @@ __all__ = [
     "only_between",
     "previously",
     "quorum",
+    "require_origin",
     "requires_before",
     "returned",
     "rule",
@@ -89,4 +91,5 @@ __all__ = [
     "tainted",
     "until",
     "untrusted",
+    "values_from_user",
 ]
