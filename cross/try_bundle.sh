@@ -29,6 +29,6 @@ tar xf "$bundle" -C "$work/root/bundle" --strip-components=1
 # A network of its own with nothing in it, and none of this machine's settings.
 unshare --net env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
     chroot "$work" /bin/sh /root/bundle/install.sh --no-service
-unshare --net env -i PATH=/usr/bin:/bin HOME=/root LC_ALL=C.UTF-8 EDGEAGENT_MODELS=/opt/edgeagent/models \
+unshare --net env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 EDGEAGENT_MODELS=/opt/edgeagent/models \
     chroot "$work" /opt/edgeagent/bin/python -m pip check
 say "$ARCH: the bundle installs on a bare $suite, without network and compiler, in $((SECONDS - began)) s"
