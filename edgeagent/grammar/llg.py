@@ -65,6 +65,12 @@ def value_grammar(schema: Schema, *, item_separator: str = ", ", key_separator: 
     return f"start: value\nvalue: {_json(schema, item_separator, key_separator)}\n"
 
 
+def text_grammar(schema: Schema) -> str:
+    """The grammar of the bare text, without quotes, that a lowered schema of a string with a pattern lets through."""
+    pattern = schema["pattern"].removeprefix("^").removesuffix("$").replace("/", "\\/")
+    return f"start: TEXT\nTEXT: /{pattern}/\n"
+
+
 def suspects(schema: Schema) -> list[tuple[str, Schema]]:
     """Each field of an object schema as a schema of its own, so that a refused one can be named. Empty for others."""
     fields = schema.get("properties")

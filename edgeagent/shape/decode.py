@@ -23,6 +23,7 @@ from edgeagent.shape.nodes import (
     Dictionary,
     Either,
     Fixed,
+    Foreign,
     Integer,
     Many,
     Named,
@@ -45,6 +46,8 @@ def decode(node: Node, value: Any, path: str, table: Table) -> Any:
     match node:
         case Anything():
             return _json(value, path)
+        case Foreign():
+            return _foreign(node, value, path)
         case Null():
             return None if value is None else _wrong(path, value, "null")
         case Boolean():
@@ -75,6 +78,12 @@ def decode(node: Node, value: Any, path: str, table: Table) -> Any:
             return decode(table[node.name], value, path, table)
         case _:
             assert_never(node)
+
+
+def _foreign(node: Foreign, value: Any, path: str) -> Any:
+    if not node.admits(_json(value, path)):
+        _refuse(path, f"{_shown(value)} does not fit the JSON Schema of this argument")
+    return value
 
 
 # --- scalars -------------------------------------------------------------------------------------------------------
@@ -330,6 +339,8 @@ def encode(node: Node, value: Any, path: str, table: Table) -> Any:
     match node:
         case Anything():
             return _json(value, path)
+        case Foreign():
+            return _foreign(node, value, path)
         case Null() | Boolean() | Integer() | Number() | Text():
             return _plain(node, value, path, table)
         case Coded():

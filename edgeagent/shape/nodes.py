@@ -22,6 +22,13 @@ class Anything(Struct, frozen=True):
     """Any JSON value, as it is."""
 
 
+class Foreign(Struct, frozen=True):
+    """A JSON value that a schema from elsewhere lets through, as it is; `admits` is that schema as a test."""
+
+    schema: Mapping[str, Any]
+    admits: Callable[[Any], bool]
+
+
 class Null(Struct, frozen=True):
     """Only null."""
 
@@ -156,6 +163,7 @@ class Named(Struct, frozen=True):
 
 Node = (
     Anything
+    | Foreign
     | Null
     | Boolean
     | Integer
@@ -194,6 +202,8 @@ def _schema(node: Node, used: Definitions) -> dict[str, Any]:
     match node:
         case Anything():
             return {}
+        case Foreign():
+            return dict(node.schema)
         case Null():
             return {"type": "null"}
         case Boolean():

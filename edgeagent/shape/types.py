@@ -22,7 +22,7 @@ from typing import Any, Literal, Never
 from msgspec import UNSET, Struct
 
 from edgeagent.errors import ShapeError
-from edgeagent.shape import nodes, pattern
+from edgeagent.shape import nodes, pattern, terms
 from edgeagent.shape.coded import coding_of
 from edgeagent.shape.decode import decode, encode, same_json
 from edgeagent.shape.fields import Member, ParameterError, members_of_class, parameters
@@ -124,7 +124,35 @@ class _Reader:
         node = self.read(inner, path, limits)
         return nodes.Noted(node, notes) if notes else node
 
+    def _term(self, term: Any, path: str, limits: Limits) -> nodes.Node:
+        """Return the node of a value of outlines' types."""
+        meant = terms.python_type(term)
+        if meant is not None:
+            return self._bare(meant, path, limits)
+        try:
+            match terms.kind_of(term):
+                case "Choice":
+                    self._only(frozenset(), term, path, limits)
+                    return self._choice([(item, item) for item in term.items], path)
+                case "JsonSchema":
+                    self._only(frozenset(), term, path, limits)
+                    return self._foreign(term)
+                case "CFG":
+                    self.refuse(path, "a context-free grammar of outlines is no JSON value: take a type")
+                case _:
+                    return self._text(path, Limits(pattern=terms.pattern_of(term)).tightened(limits))
+        except (terms.TermError, UnknownRestriction) as error:
+            self.refuse(path, str(error))
+
+    def _foreign(self, term: Any) -> nodes.Node:
+        name = self._unused("JsonSchema")
+        self.table[name] = terms.foreign(term, name)
+        self.uses[name] += 2  # It stands under $defs, for that is where its own references now point.
+        return nodes.Named(name)
+
     def _bare(self, annotation: Any, path: str, limits: Limits) -> nodes.Node:
+        if terms.is_term(annotation):
+            return self._term(annotation, path, limits)
         origin, arguments = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
         if annotation in (int, float, str):
             return self._measured(annotation, path, limits)
@@ -401,7 +429,7 @@ def _hashable(node: nodes.Node) -> bool:
             return all(_hashable(option) for option in node.options)
         case nodes.Noted():
             return _hashable(node.inner)
-        case nodes.Dictionary() | nodes.Anything():
+        case nodes.Dictionary() | nodes.Anything() | nodes.Foreign():
             return False
         case _:
             return True

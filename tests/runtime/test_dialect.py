@@ -15,7 +15,7 @@ def test_a_named_dialect_is_used_without_a_look_at_the_model():
 
 
 def test_an_unknown_dialect_is_refused_with_those_there_are():
-    with pytest.raises(ConfigError, match="klingon.*plain, hermes"):
+    with pytest.raises(ConfigError, match=r"klingon.*plain, hermes"):
         dialect_of(ModelSettings(dialect="klingon"))
 
 
