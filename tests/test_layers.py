@@ -56,8 +56,6 @@ PURE_EXCEPTIONS = {
     # A user's Pydantic model is looked for among the modules that the user has loaded; nothing is imported for it.
     "shape/fields.py": {"sys", "pydantic_core"},
     "shape/terms.py": {"sys"},  # The same for a user's types of outlines.
-    # The same for the types of outlines.
-    "shape/terms.py": {"sys"},
 }
 DRIVERS = {"llama", "http", "serial"}
 FILES = sorted(p for p in PACKAGE.rglob("*.py") if p.name not in {"__init__.py", "__main__.py"})
