@@ -36,7 +36,7 @@ def ours(model: Path, threads: int, name: str) -> None:
             # What the constrained run wrote, token by token, as a model would that is not constrained.
             first = written.get(prompt) or generate(engine, tokens, grammar=grammar, max_tokens=MAX_TOKENS)
             ids = first.token_ids
-            free = generate(engine, tokens, sampler=_Dictated(ids), max_tokens=len(ids))
+            free = generate(engine, tokens, sampler=Dictated(ids), max_tokens=len(ids))
             written.setdefault(prompt, first)
             return free.text
         done = generate(engine, tokens, grammar=grammar, max_tokens=MAX_TOKENS, force=not name.endswith("not forced"))
@@ -58,7 +58,7 @@ def ours(model: Path, threads: int, name: str) -> None:
     serve(write, {"version": __version__}, measured if "same" not in name else dict)
 
 
-class _Dictated:
+class Dictated:
     """Samples as greedily as any, and then takes the token it was told."""
 
     def __init__(self, tokens: tuple[int, ...]) -> None:
