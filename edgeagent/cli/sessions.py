@@ -41,9 +41,13 @@ class Row:
     first_words: str
 
 
-@click.group()
-def sessions() -> None:
-    """List, show, remove and export sessions; fork one."""
+@click.group(invoke_without_command=True)
+@click.pass_context
+def sessions(context: click.Context) -> Any:
+    """List, show, remove and export sessions; without a word, list them."""
+    if context.invoked_subcommand is None:
+        return context.invoke(list_sessions)
+    return None
 
 
 @sessions.command("list")
@@ -100,14 +104,15 @@ def remove(session: tuple[str, ...], state: Path | None) -> int:
 
 @sessions.command()
 @click.argument("session")
-@click.argument("target", type=click.Path(path_type=Path))
+@click.argument("target", type=click.Path(path_type=Path), required=False)
 @state_option
-def export(session: str, target: Path, state: Path | None) -> int:
-    """Write SESSION to TARGET (a .tar.gz): trace and session.json, without caches. It holds everything in clear.
+def export(session: str, target: Path | None, state: Path | None) -> int:
+    """Write SESSION to TARGET (SESSION.tar.gz): trace and session.json, without caches. It holds everything in clear.
 
     `edgeagent trace export --audit` writes what may be given away.
     """
     directory = find_directory(root_named(state), session)
+    target = target or Path(f"{directory.name}.tar.gz")
     try:
         with locked(directory), tarfile.open(target, "x:gz") as archive:
             for file in sorted(directory.iterdir()):
