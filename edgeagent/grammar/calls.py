@@ -25,7 +25,10 @@ STRING_CHARS_MAX = 200
 
 
 class Frame(Protocol):
-    """The fixed text around a call, as a dialect writes it; `trigger` is what ends free text, or empty."""
+    """The fixed text around a call, as a dialect writes it; `trigger` is what ends free text, or empty.
+
+    `string_mark` is what strings stand between in a notation that is not JSON; GBNF writes JSON there, too.
+    """
 
     @property
     def before(self) -> str: ...
@@ -39,6 +42,8 @@ class Frame(Protocol):
     def key_separator(self) -> str: ...
     @property
     def trigger(self) -> str: ...
+    @property
+    def string_mark(self) -> str: ...
 
 
 def lowered_call(tool: Tool, narrowed: Iterable[Narrowed] = ()) -> Lowered:
@@ -88,6 +93,6 @@ def grammar_of(
         case "gbnf":
             return gbnf_calls(calls, relaxed=[] if relaxed is None else relaxed, **around)
         case "llguidance":
-            return calls_grammar(calls, specials=specials or {}, **around)
+            return calls_grammar(calls, specials=specials or {}, string_mark=frame.string_mark, **around)
         case _:
             assert_never(engine)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import orjson
 
 from edgeagent.errors import GrammarError
+from edgeagent.grammar.marked import marked_rules
 
 Schema = Mapping[str, Any]
 Call = tuple[str, Schema]
@@ -35,12 +36,14 @@ def calls_grammar(
     key_separator: str = ": ",
     trigger: str = "",
     specials: Mapping[str, int] = MappingProxyType({}),
+    string_mark: str = "",
 ) -> str:
     """The grammar of one call to any of `calls`, or of an answer in words, or of either.
 
     `trigger` is what ends free text and begins a call (`<tool_call>`); without one a call begins with the text.
     `specials` are the texts that this vocabulary holds as one special token each, with its id; they are matched as that
     token.
+    With a `string_mark` the arguments are in the notation of `marked.py` instead of JSON.
     Raises GrammarError when nothing at all could be written, or a name cannot stand in a call.
     """
     if answer == "only":
@@ -54,7 +57,10 @@ def calls_grammar(
     for index, (name, schema) in enumerate(calls):
         parts = [*opening, *_literal(_checked_name(name) + between, specials), f"args_{index}"]
         lines.append(f"call_{index}: {' '.join([*parts, *_literal(after, specials)])}")
-        lines.append(f"args_{index}: {_json(schema, item_separator, key_separator)}")
+        if string_mark:
+            lines += marked_rules(f"args_{index}", schema, " ".join(_literal(string_mark, specials)))
+        else:
+            lines.append(f"args_{index}: {_json(schema, item_separator, key_separator)}")
     if answer == "allowed":
         lines.append(f"ANSWER: {_answer_pattern(before, trigger)}")
     return "\n".join(lines) + "\n"

@@ -24,7 +24,8 @@ SHOWN_KEYWORDS = frozenset(("type", "enum", "const", "minimum", "maximum", "item
 class CallFrame:
     """The fixed text around a call: `before` NAME `between` ARGUMENTS `after`; separators as the model writes them.
 
-    `trigger` ends free text and begins a call; without one a call begins with the text.
+    `trigger` ends free text and begins a call; without one a call begins with the text. `string_mark` says that the
+    arguments are not JSON but Gemma's notation, with its strings between two of these.
     """
 
     before: str
@@ -33,6 +34,7 @@ class CallFrame:
     item_separator: str = ", "
     key_separator: str = ": "
     trigger: str = ""
+    string_mark: str = ""
 
 
 @dataclass(frozen=True)

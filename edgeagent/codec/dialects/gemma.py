@@ -34,7 +34,8 @@ FUNCTION_GEMMA = Marks("<start_function_call>", "<end_function_call>", "<escape>
 
 def frame_of(marks: Marks) -> CallFrame:
     """The frame of a call between these marks."""
-    return CallFrame(f"{marks.begin}call:", "", marks.end, ",", ":", trigger=marks.begin)
+    begin = f"{marks.begin}call:"
+    return CallFrame(begin, "", marks.end, ",", ":", trigger=marks.begin, string_mark=marks.string)
 
 
 GEMMA_FRAME, FUNCTION_GEMMA_FRAME = frame_of(GEMMA), frame_of(FUNCTION_GEMMA)

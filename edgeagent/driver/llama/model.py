@@ -270,7 +270,7 @@ class LlamaDriver:
     def _specials(self) -> dict[str, int]:
         """The parts of a call that this vocabulary holds as one special token."""
         frame, vocabulary = self._dialect.frame, self._engine.vocabulary
-        around = frame.before + frame.between + frame.after
+        around = f"{frame.before} {frame.between} {frame.after} {frame.string_mark}"
         pieces = ((vocabulary.piece(token).decode("utf-8", "replace"), token) for token in vocabulary.control())
         return {piece: token for piece, token in pieces if piece and piece in around}
 
