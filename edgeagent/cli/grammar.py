@@ -10,6 +10,7 @@ import click
 
 from edgeagent.codec.dialect import dialect_called
 from edgeagent.core.agent import Agent, Tool
+from edgeagent.core.from_user import narrowed
 from edgeagent.errors import ConfigError, ExitCode
 from edgeagent.grammar.calls import GrammarEngine, grammar_of, lowered_call
 from edgeagent.runtime.wiring import load_agent
@@ -43,14 +44,21 @@ class Wanted(NamedTuple):
 @click.option("--tool", default="", metavar="NAME", help="Only this tool's calls.")
 @click.option("--engine", type=click.Choice(list(ENDINGS)), help="Default: llguidance; with --out, both.")
 @click.option("--dialect", default="plain", metavar="NAME", help="How the model writes calls.")
+@click.option("--said", multiple=True, metavar="TEXT", help="What the user has said: narrows what must be quoted.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Write files there instead of printing.")
 @click.option("--check", is_flag=True, help=f"Compare with the files in {FOLDER}/ (or --out); write nothing.")
 def grammar(
-    agent: str | None, tool: str, engine: GrammarEngine | None, dialect: str, out: Path | None, check: bool
+    agent: str | None,
+    tool: str,
+    engine: GrammarEngine | None,
+    dialect: str,
+    said: tuple[str, ...],
+    out: Path | None,
+    check: bool,
 ) -> int:
     """Print what the model of AGENT (FILE.py or FILE.py:NAME) may write: words, or one call of a tool.
 
-    Rules and what the user has said narrow it further while the agent runs. With --check and no AGENT, every file in
+    Rules and what the user has said narrow it further while the agent runs; --said shows the latter. With --check and no AGENT, every file in
     the folder is made again by the command in its first line and compared; the exit code is 6 if one differs.
 
     \b
@@ -60,6 +68,8 @@ def grammar(
     """
     if agent is None and not check:
         raise click.UsageError("which agent? Give FILE.py, or --check to compare the files that are there")
+    if said and (check or out):
+        raise click.UsageError("what is kept holds for every session: --said is only for printing")
     engines: list[GrammarEngine] = [engine] if engine else list(ENDINGS)
     if check:
         folder = out or FOLDER
@@ -67,7 +77,7 @@ def grammar(
         return _check(wanted, folder)
     assert agent is not None, "said above"
     if out is None:
-        text, wider = _made(Wanted(agent, tool, engines[0], dialect))
+        text, wider = _made(Wanted(agent, tool, engines[0], dialect), said)
         click.echo(text, nl=False)
         for each in wider:
             click.echo(each, err=True)
@@ -81,13 +91,17 @@ def grammar(
     return int(ExitCode.DONE)
 
 
-def _made(wanted: Wanted) -> tuple[str, list[str]]:
-    """The grammar, and in words what it cannot hold exactly."""
+def _made(wanted: Wanted, said: tuple[str, ...] = ()) -> tuple[str, list[str]]:
+    """The grammar, and in words what it cannot hold exactly, and which tools the user's words leave nothing for."""
     agent = load_agent(wanted.spec)
     calls: list[tuple[str, Mapping[str, Any]]] = []
     wider: list[str] = []
     for tool in _tools(agent, wanted.tool):
-        lowered = lowered_call(tool)
+        limits = narrowed(tool.name, tool.from_user, said) if said else ()
+        if limits is None:
+            wider.append(f"{tool.name}: cannot be called, for a required argument is not quoted from what was said")
+            continue
+        lowered = lowered_call(tool, limits)
         calls.append((tool.name, lowered.schema))
         wider += [_in_words(f"{tool.name}.{r.path}".rstrip("."), r) for r in lowered.relaxations]
     relaxed: list[Relaxation] = []

@@ -49,6 +49,25 @@ def test_a_grammar_that_is_not_there_fails_the_check_of_its_agent(tmp_path):
     assert "gateway.lark is not there" in done.stderr
 
 
+def test_what_the_user_said_narrows_what_is_printed(tmp_path):
+    (tmp_path / "bank.py").write_text(
+        """from typing import Annotated
+from edgeagent import Agent, FromUser, tool
+
+@tool(idempotent=False)
+def pay(to: Annotated[str, FromUser()], amount: Annotated[int, FromUser()]) -> None:
+    'Pay somebody.'
+
+agent = Agent(name="bank", tools=[pay])
+"""
+    )
+    done = grammar(tmp_path / "bank.py", "--said", "Pay Bob 20 euros.")
+    assert '"enum":[20]' in done.stdout and '"Bob"' in done.stdout and '"Mallory"' not in done.stdout
+    nothing = grammar(tmp_path / "bank.py", "--said", "Pay Bob.")
+    assert "pay" not in nothing.stdout and "cannot be called" in nothing.stderr
+    assert grammar(tmp_path / "bank.py", "--said", "x", "--check").returncode == 2
+
+
 def test_an_unknown_tool_is_named_with_those_there_are():
     done = grammar("examples/gateway.py", "--tool", "reboot")
     assert done.returncode == 2
