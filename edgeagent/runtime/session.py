@@ -23,6 +23,9 @@ from edgeagent.version import __version__
 SNAPSHOT_EVERY = 256
 """Records after which a resting session keeps a snapshot: folding that many takes a few milliseconds."""
 
+ROTATE_AT_BYTES = 8 << 20
+"""From this size on a resting session goes on in a new trace file: some 80,000 records, read in a second."""
+
 
 class Session:
     """A running session. `say` returns when the turn has ended; `cancel` may be called from another thread."""
@@ -57,6 +60,8 @@ class Session:
         """Go on working after an interruption of `say`."""
         state = self._loop.run()
         self._trace.settle()
+        if self._trace.grown_bytes >= ROTATE_AT_BYTES:
+            self._trace.rotate(state)
         if self._trace.seq - self._snapshot_seq >= SNAPSHOT_EVERY:
             self._keep_snapshot()
         return state

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from edgeagent.core.effects import Effect
 from edgeagent.core.events import Event
+from edgeagent.core.state import State
 from edgeagent.errors import TraceDamaged, TraceError
 from edgeagent.trace.disk import DISK, Disk, sync, write_all, write_atomically
 from edgeagent.trace.record import (
@@ -38,6 +39,7 @@ from edgeagent.trace.record import (
     frame,
 )
 from edgeagent.trace.recover import Clean, Damaged, Examined, Torn, examine
+from edgeagent.trace.rotate import ARCHIVES_MAX, begin_anew
 from edgeagent.trace.upgrade import FORMAT
 
 Durability = Literal["strict", "effects", "relaxed"]
@@ -66,6 +68,7 @@ class TraceFile:
         self._descriptor = descriptor
         self._nonce = header.nonce
         self._offset = at.end
+        self._begin = at.records[0].offset if at.records else at.end
         self._disk = disk
         self._clock = clock
         self._window_s = WINDOW_S[durability]
@@ -141,6 +144,28 @@ class TraceFile:
         self.head = chained(self.head, payload)
         self._offset += len(block)
         self._sync_if_due(sync)
+
+    @property
+    def grown_bytes(self) -> int:
+        """Bytes of records in the file."""
+        return self._offset - self._begin
+
+    def rotate(self, state: State, *, archives: int = ARCHIVES_MAX) -> None:
+        """Go on in a new file that begins with `state`, which must be the fold of all records. Raises TraceError."""
+        self.sync()
+        found = examine_file(self.path, events=False)
+        if found.head != self.head:
+            raise TraceError(f"{self.path} is not what was written to it: someone else has changed it")
+        begin_anew(self.path, found, state, archives=archives, disk=self._disk)
+        begun = examine_file(self.path, events=False)
+        assert begun.header is not None, "it has just been written"
+        try:
+            descriptor = self._disk.open_append(self.path)
+        except OSError as error:
+            raise self._failed("rotation", error) from None
+        self._disk.close(self._descriptor)
+        self._descriptor, self._nonce = descriptor, begun.header.nonce
+        self._begin = self._offset = begun.end
 
     def settle(self) -> None:
         """The session rests: sync now, unless the mode is `relaxed` and its window is still open."""
