@@ -54,8 +54,11 @@ for command in COMMANDS:
 @click.argument("agent", required=False)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a record.")
 @click.option("--html", "page_file", type=click.Path(path_type=Path), help="Write one page that opens anywhere.")
+@click.option("--why", is_flag=True, help="How well each tool fitted the request, where the driver compared them.")
 @state_option
-def show(trace: str | None, agent: str | None, as_json: bool, page_file: Path | None, state: Path | None) -> None:
+def show(
+    trace: str | None, agent: str | None, as_json: bool, page_file: Path | None, why: bool, state: Path | None
+) -> None:
     """Show every record (time, event, the effects it led to, tokens, time spent) and what each turn has used.
 
     Tokens are those of the prompt, those of it that had to be evaluated, those written, and those of them that the
@@ -64,6 +67,7 @@ def show(trace: str | None, agent: str | None, as_json: bool, page_file: Path | 
     \b
     Example:
       edgeagent trace show
+      edgeagent trace show --why
       edgeagent trace show 20261130-204500-1a2b --html session.html
     """
     path = find_trace_named(trace, state)
@@ -78,6 +82,9 @@ def show(trace: str | None, agent: str | None, as_json: bool, page_file: Path | 
         _write_page(page_file, path, found, told, rows)
         return
     _draw(rows)
+    if why:
+        for line in _why(found):
+            click.echo(line)
     for turn in told.turns():
         click.echo(f"turn {turn.number}: {turn.outcome}; " + ", ".join(_use_text(use) for use in turn.uses))
         for reason in turn.refusals:
@@ -110,6 +117,14 @@ class _Told:
     def turns(self) -> list[Turn]:
         """The turns that can be told."""
         return turns_of(self.recording.agent, self.folded) if self.recording else []
+
+
+def _why(found: Examined) -> Iterator[str]:
+    """The tools' scores of each ask, best first."""
+    for record in found.records:
+        if isinstance(record.event, ModelAnswered) and record.event.scores:
+            best_first = sorted(record.event.scores, key=lambda scored: -scored[1])
+            yield f"record {record.seq} chose among: " + ", ".join(f"{tool} {score:g}" for tool, score in best_first)
 
 
 def _use_text(use: Use) -> str:

@@ -38,6 +38,7 @@ class ModelAnswered(msgspec.Struct, frozen=True, array_like=True, tag=3):
     """The model wrote `text` in answer to an AskModel; it is read inside step.
 
     `token_ids` as in `Message`. `closed_early` says that the limit was near and the shortest completion was forced.
+    `scores` say how well each admissible tool fits the request, where the driver compared them.
     """
 
     at_ms: int
@@ -47,6 +48,7 @@ class ModelAnswered(msgspec.Struct, frozen=True, array_like=True, tag=3):
     usage: Usage
     token_ids: bytes = b""
     closed_early: bool = False
+    scores: tuple[tuple[str, float], ...] = ()
 
 
 class ModelFailed(msgspec.Struct, frozen=True, array_like=True, tag=4):

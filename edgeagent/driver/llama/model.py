@@ -4,6 +4,9 @@ Call or words? Small models pick words where a call is wanted, because words are
 of beginning a call are compared with a threshold (`CALL_ODDS`) before anything is written, and the grammar then holds
 the model to what was decided. A model whose family writes calls of its own decides as it writes: words are free until
 the dialect's trigger, and only a call can follow it.
+
+Which tool? A small model writes nearly always the first-listed name. So the driver chooses for it (`choose.py`), and
+the grammar is then that of the chosen tool alone: its name is forced, and the model writes the arguments.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from edgeagent.core.events import Event, ModelAnswered, ModelFailed
 from edgeagent.core.from_user import Narrowed
 from edgeagent.core.values import Usage
 from edgeagent.driver.base import Post
+from edgeagent.driver.llama.choose import Chooser, Chosen
 from edgeagent.driver.llama.constraint import Compiled, Grammars, check_calls
 from edgeagent.driver.llama.decode import Generation, OnText, generate
 from edgeagent.driver.llama.engine import Engine, Progress
@@ -35,6 +39,7 @@ from edgeagent.driver.llama.sampling import GREEDY, Sampler, Seeded
 from edgeagent.driver.llama.template import Template, builtin_template
 from edgeagent.errors import EdgeAgentError, GrammarError, ModelError
 from edgeagent.grammar.calls import GrammarEngine, calls_of, grammar_of
+from edgeagent.grammar.lexical import Scores
 from edgeagent.grammar.llg import Answer
 
 CALL_ODDS = -6.0
@@ -66,6 +71,7 @@ class LlamaDriver:
         self._on_text, self._on_progress = on_text, on_progress
         self._systems = {path: self._dialect.system_text(a.system, a.tools) for path, a in agent.by_path.items()}
         self._system = self._systems[""]
+        self._chooser = None if self._dialect.decides else Chooser(agent)
         self._warm: Warm | None = None
         self._cancelled: set[int] = set()
         self._asks: queue.Queue[tuple[AskModel, Post] | None] = queue.Queue()
@@ -188,10 +194,11 @@ class LlamaDriver:
             return ModelFailed(0, ask.effect_id, "context_full", text, len(prompt))
         reused = self._engine.align(prompt)
         decision = self._decide(ask, prompt, deadline)
+        chosen = self._choose(ask)
         written = generate(
             self._engine,
             prompt,
-            grammar=self._grammar(ask.tools, ask.narrowed, decision),
+            grammar=self._grammar(chosen.tools, ask.narrowed, decision),
             sampler=self._sampler(ask.seed),
             max_tokens=ask.max_tokens,
             deadline_s=deadline,
@@ -201,7 +208,7 @@ class LlamaDriver:
             # What a small model adds to its one sentence about a result is that sentence again.
             stop_texts=("\n",) if self._is_last_sentence(ask, decision) else (),
         )
-        return _event(ask, written, reused, (time.perf_counter_ns() - began) // 1000)
+        return _event(ask, written, reused, (time.perf_counter_ns() - began) // 1000, chosen.scores)
 
     def _prompt(self, words: list[Words], chat: list[dict[str, str]]) -> list[int]:
         bos_token = self._engine.bos_token
@@ -236,6 +243,12 @@ class LlamaDriver:
         if self._engine.prefill(prompt, halt=halt, on_progress=self._on_progress).outcome != "done":
             return "only"  # generate finds the same reason at once, and says it.
         return "never" if self._call_odds() >= CALL_ODDS else "only"
+
+    def _choose(self, ask: AskModel) -> Chosen:
+        """The tools that the call may name."""
+        if self._chooser is None or not ask.tools or ask.messages[-1].role == "tool":
+            return Chosen(ask.tools)
+        return self._chooser.choose(ask)
 
     def _is_last_sentence(self, ask: AskModel, decision: Answer) -> bool:
         return not self._dialect.decides and ask.messages[-1].role == "tool" and decision == "only"
@@ -278,7 +291,7 @@ class LlamaDriver:
         return Seeded(seed, temperature=self._temperature) if self._temperature else GREEDY
 
 
-def _event(ask: AskModel, written: Generation, reused: int, micros: int) -> Event:
+def _event(ask: AskModel, written: Generation, reused: int, micros: int, scores: Scores) -> Event:
     if written.stop == "context_full" and not written.token_ids:
         return ModelFailed(0, ask.effect_id, "context_full", "no room is left for an answer", written.prompt)
     if not written.complete and not written.token_ids and written.stop == "limit":
@@ -292,4 +305,4 @@ def _event(ask: AskModel, written: Generation, reused: int, micros: int) -> Even
     )
     stop = "limit" if written.stop == "context_full" else written.stop
     ids = pack_ids(written.token_ids)
-    return ModelAnswered(0, ask.effect_id, written.text, stop, usage, ids, written.closed_early)
+    return ModelAnswered(0, ask.effect_id, written.text, stop, usage, ids, written.closed_early, scores)

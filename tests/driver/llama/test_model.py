@@ -151,3 +151,20 @@ def test_a_prompt_that_the_budget_has_no_room_for_is_not_evaluated(driver):
     assert isinstance(event, ModelFailed)
     assert event.reason == "context_full"
     assert event.prompt_tokens > 10
+
+
+@pytest.mark.parametrize(
+    ("text", "tool"),
+    [
+        (OPEN, "set_valve"),
+        ("Set the temperature of channel 2 to 18 degrees.", "set_setpoint"),
+        ("Is the soil too dry?", "read_sensor"),
+        ("Tell the operator that the boiler is cold.", "notify"),
+        ("Ask the climate controller for its status.", "send_line"),
+    ],
+)
+def test_the_tool_that_the_request_speaks_of_is_called_and_the_scores_are_recorded(driver, text, tool):
+    event = answer(driver, ask(text))
+    assert call_in(event).tool == tool
+    assert max(event.scores, key=lambda scored: scored[1])[0] == tool
+    assert [name for name, _ in event.scores] == list(AGENT.tool_names)

@@ -1,0 +1,147 @@
+"""Which tool do the words of a request speak of? Words are compared by their stems; no model, no state.
+
+The tools of one agent are the whole corpus (Okapi BM25), so a word that only one tool has weighs most. English suffixes
+are stripped; other languages match where their words are spelled alike.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from edgeagent.core.agent import Tool
+
+Scores = tuple[tuple[str, float], ...]
+"""Tools by name with their scores, in the order they were asked for."""
+
+SATURATION, LENGTH_SHARE = 1.2, 0.5
+"""BM25's k1 and b: what a repeated word adds, and how much a long text is held against its tool."""
+
+NAME_WEIGHT, ENUM_WEIGHT = 2.0, 1.5
+"""A word of a tool's name, and one of its options, count so often as one of its description."""
+
+PREFIX_CHARS_MIN = 4
+"""`temp` is `temperature`: a word that begins with the whole of another, this long at least, is half a match."""
+
+PREFIX_WEIGHT = 0.5
+
+_WORD = re.compile(r"[^\W_]+")
+_STOP = frozenset(
+    _WORD.findall(
+        "a an the this that these those of to for in on at by from with into as and or but if so than then it "
+        "its i me my we us our you your he she they them is are am be been being was were do does did don "
+        "doesn didn have has had will would can could shall should may might must not no there here what "
+        "which who whom whose how when where why please some any all just also now s t m re ll ve d"
+    )
+)
+_INNER_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_VOWEL = re.compile(r"[aeiouy]")
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """The words of an agent's tools: how often each stands in each tool, and how rare it is. Make it with `of`."""
+
+    counts: Mapping[str, Mapping[str, float]]
+    rarity: Mapping[str, float]
+    mean_length: float
+
+    @classmethod
+    def of(cls, tools: Iterable[Tool]) -> Lexicon:
+        """The words of these tools, which are the corpus."""
+        counts = {tool.name: _counts(_weighted(tool)) for tool in tools}
+        lengths = [sum(words.values()) for words in counts.values()]
+        vocabulary = {word for words in counts.values() for word in words}
+        rarity = {word: _rarity(sum(word in words for words in counts.values()), len(counts)) for word in vocabulary}
+        return cls(counts, rarity, sum(lengths) / len(lengths) if lengths else 1.0)
+
+    def scores(self, request: str, names: Iterable[str]) -> Scores:
+        """How much each of the tools is spoken of; 0 for one that shares no word with the request."""
+        asked = [self._alike(word) for word in dict.fromkeys(stems(request))]
+        return tuple((name, sum(self._weight(name, alike) for alike in asked)) for name in names)
+
+    def _alike(self, word: str) -> list[tuple[str, float]]:
+        """The words of the tools that this word may mean, with how sure that is."""
+        whole = [(word, 1.0)] if word in self.rarity else []
+        return whole + [(each, PREFIX_WEIGHT) for each in self.rarity if each != word and is_prefix(each, word)]
+
+    def _weight(self, name: str, alike: Sequence[tuple[str, float]]) -> float:
+        words = self.counts[name]
+        return max((sure * self._of_word(words, word) for word, sure in alike if word in words), default=0.0)
+
+    def _of_word(self, words: Mapping[str, float], word: str) -> float:
+        length = sum(words.values()) / self.mean_length
+        damping = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * length)
+        return self.rarity[word] * words[word] * (SATURATION + 1) / (words[word] + damping)
+
+
+def stems(text: str) -> list[str]:
+    """The stems of a text's words in their order, without numbers and without words that every sentence has."""
+    words = _WORD.findall(_INNER_CAPITAL.sub(" ", text).casefold())
+    return [stem(word) for word in words if word not in _STOP and not word.isdecimal()]
+
+
+@lru_cache(maxsize=4096)
+def stem(word: str) -> str:
+    """The word without an English ending: `valves`, `opened`, `heating` are `valv`, `open`, `heat`."""
+    if len(word) <= 3:
+        return word
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-2] if word.endswith(("shes", "ches", "xes", "sses")) else word[:-1]
+    for ending in ("ing", "ed", "ly"):
+        rest = word.removesuffix(ending)
+        if rest != word and len(rest) >= 3 and _VOWEL.search(rest):
+            word = rest[:-1] if rest[-1] == rest[-2] and rest[-1] not in "aeiouls" else rest
+            break
+    return word[:-1] if word.endswith("e") and len(word) > 3 else word
+
+
+def is_prefix(one: str, other: str) -> bool:
+    """Whether one of the words begins with the other, and that one is long enough to mean something."""
+    shorter, longer = sorted((one, other), key=len)
+    return len(shorter) >= PREFIX_CHARS_MIN and longer.startswith(shorter)
+
+
+def options_in(schema: Any) -> Iterator[str]:
+    """The texts of which an argument may be one, at any depth of its schema."""
+    if isinstance(schema, Mapping):
+        found = [*schema.get("enum", ()), schema.get("const")]
+        yield from (each for each in found if isinstance(each, str))
+        for key in ("items", "anyOf"):
+            yield from options_in(schema.get(key))
+        for each in schema.get("properties", {}).values():
+            yield from options_in(each)
+    elif isinstance(schema, list):
+        for each in schema:
+            yield from options_in(each)
+
+
+def _weighted(tool: Tool) -> Iterator[tuple[str, float]]:
+    """The texts that say what a tool is for, with how much a word of each counts."""
+    yield tool.name, NAME_WEIGHT
+    yield tool.description, 1.0
+    for name, schema in tool.parameters.schema.get("properties", {}).items():
+        yield name, 1.0
+        yield schema.get("description", "") if isinstance(schema, Mapping) else "", 1.0
+        for option in options_in(schema):
+            yield option, ENUM_WEIGHT
+    for example in tool.examples:
+        yield example, 1.0
+
+
+def _counts(texts: Iterable[tuple[str, float]]) -> dict[str, float]:
+    counts: dict[str, float] = {}
+    for text, weight in texts:
+        for word in stems(text):
+            counts[word] = counts.get(word, 0.0) + weight
+    return counts
+
+
+def _rarity(holders: int, tools: int) -> float:
+    return math.log(1 + (tools - holders + 0.5) / (holders + 0.5))
