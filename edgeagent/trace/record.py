@@ -115,6 +115,8 @@ def compact(value: Any) -> Any:
     if kind is Message:
         return _compact_message(value)
     if kind is tuple:
+        if value and type(value[0]) is Message:
+            return [_compact_message(each) for each in value]
         return [each if type(each) in _PLAIN else compact(each) for each in value]
     return _compact_struct(value) if isinstance(value, msgspec.Struct) else msgspec.to_builtins(value)
 
