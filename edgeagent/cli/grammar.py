@@ -58,8 +58,9 @@ def grammar(
 ) -> int:
     """Print what the model of AGENT (FILE.py or FILE.py:NAME) may write: words, or one call of a tool.
 
-    Rules and what the user has said narrow it further while the agent runs; --said shows the latter. With --check and no AGENT, every file in
-    the folder is made again by the command in its first line and compared; the exit code is 6 if one differs.
+    Rules and what the user has said narrow it further while the agent runs; --said shows the latter. With --check and
+    no AGENT, every file in the folder is made again by the command in its first line and compared; the exit code is 6
+    if one differs.
 
     \b
     Example:

@@ -21,6 +21,9 @@ QUOTED = "x-quoted"
 
 Narrowed = tuple[str, str, str]
 
+DIGITS_MAX, PLACES_MAX = 15, 12
+"""Digits in all, and behind the point, of a number that a grammar lets the model quote."""
+
 _QUOTABLE = frozenset(("string", "integer", "number"))
 
 
@@ -138,9 +141,16 @@ def _quotable(place: Place, schema: Mapping[str, Any], texts: tuple[str, ...]) -
     if schema["type"] == "string":
         fits = (span for span in spans(texts) if admits(schema, span, Document(schema)))
         return {QUOTED: list(texts)} if next(fits, None) is not None else None
-    numbers = dict.fromkeys(map(_plain, numbers_in(texts, units=place.units, thousands=place.thousands)))
+    found = numbers_in(texts, units=place.units, thousands=place.thousands)
+    numbers = dict.fromkeys(_plain(each) for each in found if _is_short(each))
     values = [n for n in numbers if admits(schema, n, Document(schema))]
     return {"enum": values} if values else None
+
+
+def _is_short(number: Decimal) -> bool:
+    """Whether every engine reads the number exactly: a double would change a longer one."""
+    _, digits, exponent = number.as_tuple()
+    return len(digits) + max(0, int(exponent)) <= DIGITS_MAX and -int(exponent) <= PLACES_MAX
 
 
 def _plain(number: Decimal) -> int | float:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from edgeagent.core.state import State
 
@@ -20,6 +20,7 @@ SPANS_MAX = 2_000
 # A part of a longer address or path is not a quotation: 'evil.org' is not said by who says 'not-evil.org/x'.
 _BEFORE = r"(?<![\w@/.+:-])"
 _AFTER = r"(?![\w@/+-])(?![.:?&=#%]\w)"
+_MAY_BEGIN, _MAY_END = re.compile(_BEFORE), re.compile(_AFTER)
 _RUN = re.compile(r"[\w@/.+:-]+")
 
 _PLAIN = r"[0-9]+(?:\.[0-9]+)?"
@@ -75,21 +76,31 @@ def spans(texts: Iterable[str]) -> Iterator[str]:
     for length in range(1, max((len(words) for _, words in bounds), default=0) + 1):
         for text, words in bounds:
             for first, last in zip(words, words[length - 1 :], strict=False):
-                span = text[first[0] : last[1]]
-                if span not in seen:
+                span = text[first.begin : last.end]
+                if span not in seen and first.may_begin and last.may_end:
                     seen.add(span)
                     yield span
                 if len(seen) >= SPANS_MAX:
                     return
 
 
-def _word_bounds(text: str) -> list[tuple[int, int]]:
-    """Where a quotation may begin and end: runs without a break, without the full stop of a sentence."""
+class _Word(NamedTuple):
+    begin: int
+    end: int
+    may_begin: bool
+    may_end: bool
+
+
+def _word_bounds(text: str) -> list[_Word]:
+    """The words of a text, and which of them a quotation may begin or end with; without the full stop of a sentence."""
     bounds = []
     for run in _RUN.finditer(text):
         word = run[0].rstrip(".:")
         if any(char.isalnum() for char in word):
-            bounds.append((run.start(), run.start() + len(word)))
+            begin, end = run.start(), run.start() + len(word)
+            bounds.append(
+                _Word(begin, end, _MAY_BEGIN.match(text, begin) is not None, _MAY_END.match(text, end) is not None)
+            )
     return bounds
 
 

@@ -9,13 +9,15 @@ from typing import Annotated, Literal
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec import Meta
 
 from edgeagent import Agent, FromUser, ShapeError, tool
 from edgeagent.codec.dialect import Plain
 from edgeagent.core.effects import AskModel, CallTool, Say
 from edgeagent.core.events import ModelAnswered, SessionStarted, ToolReturned, UserSaid
-from edgeagent.core.from_user import narrowed
+from edgeagent.core.from_user import narrowed, why_not_quoted
 from edgeagent.core.quoting import SPANS_MAX, has_words, spans
 from edgeagent.core.state import State
 from edgeagent.core.step import step
@@ -69,6 +71,24 @@ def test_text_is_a_span_of_the_users_words():
     assert left(Annotated[str, FromUser()], "Tell Bob.") == {"x-quoted": ["Tell Bob."]}
     assert left(Annotated[str, FromUser()], " ... ") is None
     assert left(Annotated[str, Meta(pattern="^[0-9]+$"), FromUser()], "no digits") is None
+
+
+def test_a_number_that_no_double_holds_is_not_offered():
+    text = "1234567890123456789012345 or 0.12345678901234567890 or 7"
+    assert left(Annotated[float, FromUser()], text) == {"enum": [7]}
+    assert left(Annotated[int, FromUser()], text) == {"enum": [7]}
+
+
+@settings(deadline=None, max_examples=200)
+@given(text=st.text(st.sampled_from("ab1 2.-:/@+,'\"é\n%5$"), max_size=40), seed=st.randoms(use_true_random=False))
+def test_what_is_offered_is_never_refused_afterwards(text, seed):
+    for made in (pay, cut):
+        offered = narrowed(made.name, made.from_user, (text,))
+        for _, path, fragment in offered or ():
+            schema = json.loads(fragment)
+            values = list(spans(schema["x-quoted"])) if "x-quoted" in schema else schema["enum"]
+            arguments = {path: seed.choice(values)}
+            assert not why_not_quoted([p for p in made.from_user if p.path == path], arguments, (text,))
 
 
 def test_every_span_is_quoted_and_none_ends_in_the_stop_of_a_sentence():
@@ -126,6 +146,13 @@ def test_a_mark_that_could_not_be_kept_to_is_refused():
 def pay(to: Annotated[str, FromUser()], amount: Annotated[int, Meta(ge=1), FromUser()]) -> str:
     """Pay somebody."""
     return "paid"
+
+
+@tool(idempotent=False)
+def cut(
+    by: Annotated[float, FromUser(units=True, thousands=True)], bed: Annotated[Literal["a", "b-1"], FromUser()]
+) -> None:
+    """Cut."""
 
 
 @tool(idempotent=True)
