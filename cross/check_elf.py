@@ -23,7 +23,7 @@ PROMISED = {
 """Machine, and the features that a library may state that it needs."""
 
 DISPATCHES = re.compile(r"numpy/_?core/_(multiarray_umath|simd)\.")
-"""Debian's numpy holds NEON code that it takes only after asking the CPU. conformance.sh computes with it on one without."""
+"""Debian's numpy holds NEON code that it takes only after asking the CPU; conformance.sh runs it on one without."""
 
 GLIBC_MAX = {"cp311": (2, 36), "any": (2, 36), "cp313": (2, 41)}
 """Debian bookworm's for Python 3.11 and for what serves every Python, trixie's for 3.13."""
