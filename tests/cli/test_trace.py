@@ -223,3 +223,8 @@ def test_limits_of_a_session_cannot_be_changed_in_its_middle(edgeagent, trace):
     again = edgeagent("run", "--continue", "And now?", "--max-steps", "3")
     assert again.returncode == 2
     assert "--max-steps was fixed when the session began" in again.stderr
+
+
+def test_sessions_without_a_word_lists_them(edgeagent, trace):
+    listed = edgeagent("sessions")
+    assert (listed.returncode, trace.parent.name in listed.stdout) == (0, True)

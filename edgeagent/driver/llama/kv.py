@@ -25,6 +25,7 @@ import llama_cpp
 from edgeagent.driver.llama.engine import BATCH_TOKENS, Engine
 from edgeagent.errors import ModelError
 from edgeagent.trace.disk import DISK, Disk, write_atomically
+from edgeagent.version import __version__
 
 FORMAT = 1
 MAGIC = b"edgeagent-kv\n\0\0\0"
@@ -160,6 +161,7 @@ def fingerprint(engine: Engine) -> str:
         "n_ctx": engine.n_ctx,
         "sequences": engine.sequences,
         "batch": BATCH_TOKENS,
+        "edgeagent": __version__,  # Our own choices for the context are part of the layout.
         "llama_cpp": llama_cpp.__version__,
         "system": llama_cpp.llama_print_system_info().decode("utf-8", "replace").strip(),
         "machine": platform.machine(),
