@@ -12,6 +12,7 @@ from edgeagent.core.agent import Agent, Answer, Calls
 from edgeagent.core.effects import AskModel
 from edgeagent.core.events import ModelAnswered
 from edgeagent.core.values import Message
+from edgeagent.driver.llama.constraint import Grammars
 from edgeagent.driver.llama.model import LlamaDriver
 from edgeagent.grammar.calls import calls_of, grammar_of
 from examples.greenhouse import agent as greenhouse
@@ -65,12 +66,13 @@ def test_after_the_trigger_nothing_but_a_call_can_follow(driver):
     assert begun.accepted(rest, end=True) == len(rest) + 1
 
 
-def test_a_trigger_that_is_one_special_token_is_written_as_that_token(engine, grammars):
+@pytest.mark.parametrize("kind", ["llguidance", "gbnf"])
+def test_a_trigger_that_is_one_special_token_is_written_as_that_token(engine, kind):
     (mark,) = engine.tokenize("<repo_name>", special=True, bos=False)
     frame = CallFrame('<repo_name>{"name": "', '", "arguments": ', "}", trigger="<repo_name>")
     calls = calls_of([greenhouse.by_name["send_line"]])
-    text = grammar_of(calls, frame, answer="allowed", engine="llguidance", specials={"<repo_name>": mark})
-    held = grammars.compile(text).fresh()
+    text = grammar_of(calls, frame, answer="allowed", engine=kind, specials={"<repo_name>": mark})
+    held = Grammars(engine, kind).compile(text).fresh()
     call = engine.tokenize('{"name": "send_line", "arguments": {"line": "x"}}', special=False, bos=False)
     words = engine.tokenize("Well. ", special=False, bos=False)
     assert held.accepted([*words, mark, *call], end=True) == len(words) + len(call) + 2
