@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -132,9 +133,14 @@ def _killed_then_revived(room: Path, disk: Disk, *, second: int, tool: tuple[str
 
 
 def _in_child(work: object) -> None:
-    """Run in a process of its own that may be killed. The parent has one thread, so forking is safe."""
+    """Run in a process of its own that may be killed.
+
+    The child begins its own session with its own threads, and needs no lock that a thread of the parent may hold.
+    """
     assert callable(work)
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # From 3.12 on, about exactly that.
+        child = os.fork()
     if child == 0:
         try:
             work()
