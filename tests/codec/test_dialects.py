@@ -68,7 +68,31 @@ def test_words_are_an_answer(name):
 
 
 PIECES = st.sampled_from(
-    [*(mark for d in DIALECTS.values() for mark in (d.frame.before, d.frame.after, d.frame.between) if mark), "<think>", "</think>", "[THINK]", "[ARGS]", "[CALL_ID]", "<|channel>", "<escape>", '<|"|>', "<|python_tag|>", '{"name": "f", "arguments": {}}', "{", "}", "[", "]", '"', ",", ":", "call:f{", "1e999", "-0", "NaN", "[" * 2000]
+    [
+        *(mark for d in DIALECTS.values() for mark in (d.frame.before, d.frame.after, d.frame.between) if mark),
+        "<think>",
+        "</think>",
+        "[THINK]",
+        "[ARGS]",
+        "[CALL_ID]",
+        "<|channel>",
+        "<escape>",
+        '<|"|>',
+        "<|python_tag|>",
+        '{"name": "f", "arguments": {}}',
+        "{",
+        "}",
+        "[",
+        "]",
+        '"',
+        ",",
+        ":",
+        "call:f{",
+        "1e999",
+        "-0",
+        "NaN",
+        "[" * 2000,
+    ]
 )
 
 
