@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Annotated, Any, Literal, assert_never
 
 from msgspec import Meta
@@ -68,7 +68,7 @@ class DeviceTools:
 
     def _tool(self, command: Command, ruled: bool) -> Tool:
         return Tool(
-            function=_typed_function(command, lambda arguments: self._call(command, arguments)),
+            function=_function(command, lambda arguments: self._call(command, arguments)),
             name=command.name,
             description=_description(command),
             idempotent=command.idempotent,
@@ -168,8 +168,7 @@ def _cut(text: str) -> str:
     return f"{text[:ANSWER_CHARS_MAX]}\n[{len(text) - ANSWER_CHARS_MAX} characters more were cut]"
 
 
-def _typed_function(command: Command, call: Callable[[dict[str, Any]], Any]) -> Callable[..., Any]:
-    """Make a function with a real signature: names, types, bounds and defaults as the profile says."""
+def _function(command: Command, call: Callable[[dict[str, Any]], Any]) -> Callable[..., Any]:
     parameters = [
         inspect.Parameter(
             name,
@@ -179,6 +178,13 @@ def _typed_function(command: Command, call: Callable[[dict[str, Any]], Any]) -> 
         )
         for name, argument in command.arguments.items()
     ]
+    return typed_function(command.name, command.help, parameters, call)
+
+
+def typed_function(
+    name: str, about: str, parameters: Sequence[inspect.Parameter], call: Callable[[dict[str, Any]], Any]
+) -> Callable[..., Any]:
+    """Make a function with a real signature: names, types, bounds and defaults as a device's description says."""
     signature = inspect.Signature(parameters)
 
     def function(**arguments: Any) -> Any:
@@ -186,8 +192,8 @@ def _typed_function(command: Command, call: Callable[[dict[str, Any]], Any]) -> 
         bound.apply_defaults()
         return call(dict(bound.arguments))
 
-    function.__name__ = function.__qualname__ = command.name
-    function.__doc__ = command.help
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = about
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     function.__signature__ = signature  # type: ignore[attr-defined]  # how Python lets a function declare it
     return function
