@@ -32,6 +32,7 @@ from edgeagent.runtime.wiring import (
 )
 from edgeagent.trace.file import examine_file
 from edgeagent.trace.recover import Examined, Torn
+from edgeagent.version import __version__
 
 
 def open_session(agent_spec: str | None, screen: Screen, options: dict[str, Any]) -> Session:
@@ -80,6 +81,8 @@ def reopen_session(directory: Path, agent_spec: str | None, screen: Screen, opti
     recording = load_recording(trace, agent_spec)
     about, agent = recording.about, recording.agent
     assert about is not None, "a session directory has its session.json"
+    if about.version != __version__:
+        screen.activity(f"this session was begun by edgeagent {about.version}, and this is {__version__}")
     for change in changes(about, agent):
         screen.activity(f"the agent has changed since this session began: {change}")
     now = operator_policy(options.get("config"), beside=agent_path(resolved_spec(about, directory)).parent)[1]

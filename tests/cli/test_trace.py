@@ -228,3 +228,11 @@ def test_limits_of_a_session_cannot_be_changed_in_its_middle(edgeagent, trace):
 def test_sessions_without_a_word_lists_them(edgeagent, trace):
     listed = edgeagent("sessions")
     assert (listed.returncode, trace.parent.name in listed.stdout) == (0, True)
+
+
+def test_resuming_with_another_version_says_so_first(edgeagent, trace):
+    about = trace.parent / "session.json"
+    about.write_text(about.read_text().replace('"version": "0', '"version": "7'))
+    again = edgeagent("run", "--continue", "And now?")
+    assert again.returncode == 0
+    assert again.stderr.startswith("this session was begun by edgeagent 7")
