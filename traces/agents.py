@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from edgeagent import Agent, Budget, tool
+from edgeagent.driver.serial.board_tools import Board
+from edgeagent.driver.serial.description import load_description
 from edgeagent.driver.serial.device import device_tools
 from edgeagent.policy.formula import arg, failed, once
 from edgeagent.policy.library import (
@@ -78,5 +80,13 @@ board = Agent(
     "board",
     "You look after a board over its serial console. Use the tools; say what they returned.",
     device_tools("usb:1a86:7523", Path(__file__).with_name("board.toml")),
+    budget=Budget(steps=4, tool_calls=3),
+)
+
+# As examples/thermostat.py was when the recording was made on our firmware; the description is what the board said.
+thermostat = Agent(
+    "thermostat",
+    "You look after a thermostat. Use the tools; say what they returned.",
+    Board("usb:1a86:7523", description=load_description(Path(__file__).with_name("thermostat.json"))).tools,
     budget=Budget(steps=4, tool_calls=3),
 )
