@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 AGENT = '''
 import os, time
 from pathlib import Path
-from edgeagent import Agent, tool
+from edgeagent import Agent, Budget, tool
 
 @tool(idempotent=False, effect="irreversible")
 def pay(bill: int) -> str:
@@ -31,7 +31,8 @@ def pay(bill: int) -> str:
     time.sleep(0.02)
     return f"paid {bill}"
 
-agent = Agent("payer", "You pay bills.", [pay])
+# A model call that was lost counts, so there is room for some.
+agent = Agent("payer", "You pay bills.", [pay], budget=Budget(steps=30, tool_calls=30))
 '''
 BILLS = 6
 
