@@ -1,6 +1,6 @@
 #include "ea_frame.h"
 
-enum { TEXT, FIRST_MARKED, FURTHER_MARKED, LINE, RETURNED };
+enum { TEXT, FIRST_MARKED, FURTHER_MARKED, LINE };
 
 #define HEADER_BYTES 8
 #define PORTION_BYTES ((EA_LINE_BYTES - 3) / 4 * 3)
@@ -113,16 +113,14 @@ static bool take_in_line(ea_reader *reader, uint8_t byte)
         return end_line(reader);
     if (byte == 0x06 || byte == 0x04) /* The newline was lost: a new line begins inside this one. */
         drop(reader, byte == 0x06 ? FIRST_MARKED : FURTHER_MARKED);
-    else if (byte == '\r' && reader->state == LINE)
-        reader->state = RETURNED;
-    else if (reader->state == RETURNED || !add_character(reader, byte))
+    else if (!add_character(reader, byte)) /* A return too: no client sends one, and a frame has one form only. */
         drop(reader, TEXT);
     return false;
 }
 
 bool ea_reader_take(ea_reader *reader, uint8_t byte)
 {
-    if (reader->state == LINE || reader->state == RETURNED)
+    if (reader->state == LINE)
         return take_in_line(reader, byte);
     if (reader->state == FIRST_MARKED && byte == 0x09) {
         if (reader->open)

@@ -163,7 +163,9 @@ def describe(client: SmpClient, timeout_s: float = DESCRIBE_S) -> Description:
         left = min(3.0, until - time.monotonic())
         return _answered(client.request(smp.READ, GROUP, command, body, left), what)
 
-    client.greet(min(3.0, timeout_s))
+    greeted = client.greet(min(3.0, timeout_s))
+    if not isinstance(greeted, SmpRefused):  # A board need not know the question; it must answer.
+        _answered(greeted, "how much it takes in")
     board, count = described.read_listing(ask(LIST, {}, "which tools it has"))
     tools = (described.read_tool(ask(DESCRIBE, {"tool": n}, f"what its tool {n} does"), n) for n in range(count))
     return described.description_of(board, tuple(tools))

@@ -105,9 +105,10 @@ def test_what_the_board_answers_is_read(vector: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("vector", vectors(), ids=lambda v: v["name"])
-def test_both_readers_take_the_same_frames(vector: dict[str, str]) -> None:
-    is_question = [packet for packet in packets(vector["ask"]) if not packet[0] & 1]
-    assert len(is_question) == ("answered" in vector)
+def test_what_the_board_takes_for_a_frame_we_do_too(vector: dict[str, str]) -> None:
+    """Not the other way round: of devices, whose consoles turn newlines into two bytes, we take more."""
+    if "answered" in vector:
+        assert len(packets(vector["ask"])) == 1
 
 
 def test_a_described_tool_is_typed_bounded_and_guarded() -> None:
