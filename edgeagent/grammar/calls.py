@@ -6,7 +6,7 @@ printed is what is enforced. It knows neither models nor vocabularies.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, assert_never
 
 import orjson
@@ -46,14 +46,20 @@ class Frame(Protocol):
     def string_mark(self) -> str: ...
 
 
-def lowered_call(tool: Tool, narrowed: Iterable[Narrowed] = ()) -> Lowered:
-    """Return the arguments of a tool as an engine can hold them. Raises GrammarError naming tool and field."""
+def lowered_call(tool: Tool, narrowed: Iterable[Narrowed] = (), given: Collection[str] = ()) -> Lowered:
+    """Return the arguments of a tool as an engine can hold them. Raises GrammarError naming tool and field.
+
+    `given` are optional arguments that must be written none the less.
+    """
     limits: dict[str, Any] = {}
     for name, argument, text in narrowed:
         if name == tool.name:
-            schema = _spelled_out(orjson.loads(text))
-            limits[argument] = {"allOf": [limits[argument], schema]} if argument in limits else schema
-    return lower(tool.parameters.schema, where=tool.name, string_max=STRING_CHARS_MAX, narrowed=limits)
+            limit = _spelled_out(orjson.loads(text))
+            limits[argument] = {"allOf": [limits[argument], limit]} if argument in limits else limit
+    schema = tool.parameters.schema
+    if given:
+        schema = schema | {"required": [*schema.get("required", ()), *given]}
+    return lower(schema, where=tool.name, string_max=STRING_CHARS_MAX, narrowed=limits)
 
 
 def _spelled_out(schema: Any) -> Any:
@@ -67,9 +73,12 @@ def _spelled_out(schema: Any) -> Any:
     return {key: _spelled_out(each) if key in ("anyOf", "items") else each for key, each in schema.items()}
 
 
-def calls_of(tools: Iterable[Tool], narrowed: Sequence[Narrowed] = ()) -> list[Call]:
-    """Return what `grammar_of` needs of each tool. Raises GrammarError naming tool and field."""
-    return [(tool.name, lowered_call(tool, narrowed).schema) for tool in tools]
+def calls_of(tools: Iterable[Tool], narrowed: Sequence[Narrowed] = (), given: Collection[str] = ()) -> list[Call]:
+    """Return what `grammar_of` needs of each tool. Raises GrammarError naming tool and field.
+
+    `given` are the optional arguments that each of them must be called with.
+    """
+    return [(tool.name, lowered_call(tool, narrowed, given).schema) for tool in tools]
 
 
 def grammar_of(

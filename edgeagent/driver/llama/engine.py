@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import math
 import os
 import sys
 import weakref
@@ -202,13 +203,14 @@ class Engine:
         llama.cpp fails; the memory is then as it was before the failing batch.
         """
         kept = self._kept.setdefault(sequence, [])
-        if len(kept) + len(tokens) > self.n_ctx:
+        if self._room < len(tokens):
             return "context_full"
         for begin in range(0, len(tokens), BATCH_TOKENS):
             if halt is not None and (reason := halt()) is not None:
                 return reason
             part = tokens[begin : begin + BATCH_TOKENS]
-            if not self._decode(part, len(kept), sequence, last=begin + BATCH_TOKENS >= len(tokens)):
+            last = begin + BATCH_TOKENS >= len(tokens)
+            if not self._decode(part, len(kept), sequence, logits=1 if last else 0):
                 return "context_full"
             kept.extend(part)
             if on_progress is not None:
@@ -227,6 +229,24 @@ class Engine:
         reused = self.align(tokens, sequence=sequence)
         outcome = self.evaluate(tokens[reused:], sequence=sequence, halt=halt, on_progress=on_progress)
         return Reuse(reused, len(self._kept[sequence]) - reused, outcome)
+
+    def score(self, prefix: Sequence[int], continuation: Sequence[int], *, sequence: int) -> float | None:
+        """The log-probability of the continuation (one batch at most) behind the prefix; None if there is no room.
+
+        Nothing of the prefix that this sequence holds already is evaluated again, and it stays there until it is
+        aligned with something else. `logits` are no longer those of another sequence afterwards.
+        """
+        assert prefix and 0 < len(continuation) <= BATCH_TOKENS
+        before, judged = list(prefix[:-1]), [prefix[-1], *continuation[:-1]]
+        shared = self.align(before, sequence=sequence, keep_last=False)
+        if self._room < len(before) - shared + len(judged):
+            return None
+        if self.evaluate(before[shared:], sequence=sequence) != "done":
+            return None
+        if not self._decode(judged, len(before), sequence, logits=len(judged)):
+            return None
+        self._kept[sequence].extend(judged)
+        return sum(self._log_share(row, token) for row, token in enumerate(continuation))
 
     def logits(self) -> NDArray[np.float32]:
         """The last evaluated token's logits: a view of llama.cpp's own buffer, good until the next `evaluate`."""
@@ -284,10 +304,24 @@ class Engine:
     def _token_text(self, token: int) -> str:
         return self.vocabulary.piece(token).decode("utf-8", "replace") if token >= 0 else ""
 
-    def _decode(self, part: Sequence[int], position: int, sequence: int, *, last: bool) -> bool:
-        """One pass; False when the context has no room for it."""
+    @property
+    def _room(self) -> int:
+        """How many tokens more the memory can hold: all sequences share it."""
+        return self.n_ctx - sum(len(kept) for kept in self._kept.values())
+
+    def _log_share(self, row: int, token: int) -> float:
+        """The log-probability of a token by one row of the last batch's logits."""
+        pointer = llama_cpp.llama_get_logits_ith(self._live.context, row)
+        if not pointer:
+            raise ModelError(f"{self.path}: llama.cpp has no logits for token {row} of a batch{last_words()}")
+        logits = np.ctypeslib.as_array(pointer, shape=(self.n_vocab,))
+        top = float(logits.max())
+        return float(logits[token]) - top - math.log(float(np.exp(logits - top).sum(dtype=np.float64)))
+
+    def _decode(self, part: Sequence[int], position: int, sequence: int, *, logits: int) -> bool:
+        """One pass, with logits for so many of its last tokens; False when the context has no room for it."""
         live = self._live
-        status = llama_cpp.llama_decode(live.context, self._batch.fill(part, position, sequence, last=last))
+        status = llama_cpp.llama_decode(live.context, self._batch.fill(part, position, sequence, logits=logits))
         if status == 0:
             return True
         self._views.clear()
@@ -349,7 +383,7 @@ class _Handles:
 
 
 class _Batch:
-    """One llama.cpp batch, made once and filled again: tokens of one sequence, logits for the last at most."""
+    """One llama.cpp batch, made once and filled again: tokens of one sequence, logits for the last of them."""
 
     def __init__(self, capacity: int) -> None:
         tokens = (llama_cpp.llama_token * capacity)()
@@ -370,13 +404,13 @@ class _Batch:
         self._sequences = np.ctypeslib.as_array(sequences)
         self._wanted = np.ctypeslib.as_array(wanted)
 
-    def fill(self, part: Sequence[int], position: int, sequence: int, *, last: bool) -> Any:
+    def fill(self, part: Sequence[int], position: int, sequence: int, *, logits: int) -> Any:
         count = len(part)
         self._tokens[:count] = part
         self._positions[:count] = range(position, position + count)
         self._sequences[:count] = sequence
-        self._wanted[:count] = 0
-        self._wanted[count - 1] = last
+        self._wanted[: count - logits] = 0
+        self._wanted[count - logits : count] = 1
         self._struct.n_tokens = count
         return self._struct
 

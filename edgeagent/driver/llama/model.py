@@ -6,16 +6,20 @@ the model to what was decided. A model whose family writes calls of its own deci
 the dialect's trigger, and only a call can follow it.
 
 Which tool? A small model writes nearly always the first-listed name. So the driver chooses for it (`choose.py`), and
-the grammar is then that of the chosen tool alone: its name is forced, and the model writes the arguments.
+the grammar is then that of the chosen tool alone: its name is forced, and the model writes the arguments, those that
+the request names among what it names. A request that forbids something, or leaves a required argument open, is answered
+without the model: no odds overrule that.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import queue
 import threading
 import time
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -29,16 +33,17 @@ from edgeagent.core.events import Event, ModelAnswered, ModelFailed
 from edgeagent.core.from_user import Narrowed
 from edgeagent.core.values import Usage
 from edgeagent.driver.base import Post
-from edgeagent.driver.llama.choose import Chooser, Chosen
+from edgeagent.driver.llama.choose import Chooser, request_in
 from edgeagent.driver.llama.constraint import Compiled, Grammars, check_calls
 from edgeagent.driver.llama.decode import Generation, OnText, generate
-from edgeagent.driver.llama.engine import Engine, Progress
+from edgeagent.driver.llama.engine import Engine, Halt, Progress
 from edgeagent.driver.llama.kv import KvStore, Warm, fingerprint
 from edgeagent.driver.llama.prompt import Words, pack_ids, prompt_tokens
 from edgeagent.driver.llama.sampling import GREEDY, Sampler, Seeded
 from edgeagent.driver.llama.template import Template, builtin_template
 from edgeagent.errors import EdgeAgentError, GrammarError, ModelError
 from edgeagent.grammar.calls import GrammarEngine, calls_of, grammar_of
+from edgeagent.grammar.evidence import evidence_of, forbids
 from edgeagent.grammar.lexical import Scores
 from edgeagent.grammar.llg import Answer
 
@@ -48,6 +53,22 @@ CALL_ODDS = -6.0
 Measured with SmolLM2-135M-Instruct and the greenhouse: -1.8 to -4.6 for eight requests that want a call, -5.2 to -11.0
 for eight that want none. Other agents overlap more; each needs a threshold of its own for better.
 """
+
+
+NOTHING_DONE = "Understood: nothing was done."
+"""The answer to a request that forbids something."""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is to be written: a call of one of the tools, words, or either; or the text that is said instead."""
+
+    answer: Answer
+    tools: tuple[str, ...]
+    narrowed: tuple[Narrowed, ...] = ()
+    given: tuple[str, ...] = ()
+    scores: Scores = ()
+    text: str = ""
 
 
 class LlamaDriver:
@@ -61,9 +82,11 @@ class LlamaDriver:
         agent: Agent,
         *,
         temperature: float = 0.0,
+        chooses: bool = True,
         on_text: OnText | None = None,
         on_progress: Progress | None = None,
     ) -> None:
+        """`chooses=False`: a model without a format of its own spells the tool's name, for comparison."""
         assert isinstance(agent.dialect, Family), "the wiring gives every running agent its dialect"
         self._engine, self._template, self._grammars, self._agent = engine, template, grammars, agent
         self._dialect = agent.dialect
@@ -71,7 +94,7 @@ class LlamaDriver:
         self._on_text, self._on_progress = on_text, on_progress
         self._systems = {path: self._dialect.system_text(a.system, a.tools) for path, a in agent.by_path.items()}
         self._system = self._systems[""]
-        self._chooser = None if self._dialect.decides else Chooser(agent)
+        self._chooser = None if self._dialect.decides or not chooses else Chooser(agent, engine, template)
         self._warm: Warm | None = None
         self._cancelled: set[int] = set()
         self._asks: queue.Queue[tuple[AskModel, Post] | None] = queue.Queue()
@@ -97,7 +120,9 @@ class LlamaDriver:
 
         Raises ModelError or GrammarError, so that nothing of it can fail later for a reason that was there before.
         """
-        loaded = Engine.load(path, n_ctx=n_ctx, threads=threads, verbose=verbose, digest=digest)
+        # The second sequence is the chooser's, which a model that writes its own calls does not need.
+        sequences = 1 if isinstance(agent.dialect, Family) and agent.dialect.decides else 2
+        loaded = Engine.load(path, n_ctx=n_ctx, threads=threads, verbose=verbose, sequences=sequences, digest=digest)
         template = Template(loaded.template or builtin_template(loaded.metadata("general.architecture") or ""))
         template.start()
         kind: GrammarEngine | None = None if engine == "auto" else engine
@@ -151,10 +176,19 @@ class LlamaDriver:
         """Stop writing within a token, if it is this ask."""
         self._cancelled.add(effect_id)
 
-    def close(self) -> None:
-        """End the thread, the template's process and the model. Nothing is posted afterwards."""
+    def answer(self, ask: AskModel) -> Event:
+        """The event that answers the ask, from this thread. Only after `stop`: one thread at a time owns the engine."""
+        assert not self._thread.is_alive(), "the driver's own thread answers"
+        return self._answer(ask)
+
+    def stop(self) -> None:
+        """End the thread and leave the model loaded, for another agent. Nothing is posted afterwards."""
         self._asks.put(None)
         self._thread.join()
+
+    def close(self) -> None:
+        """End the thread, the template's process and the model. Nothing is posted afterwards."""
+        self.stop()
         if self._warm is not None:
             self._warm.save(self._engine, self._prefix_tokens)
         self._template.close()
@@ -193,12 +227,13 @@ class LlamaDriver:
             text = f"the prompt takes {len(prompt)} tokens, and the budget has {ask.prompt_tokens_max} left"
             return ModelFailed(0, ask.effect_id, "context_full", text, len(prompt))
         reused = self._engine.align(prompt)
-        decision = self._decide(ask, prompt, deadline)
-        chosen = self._choose(ask)
+        plan = self._plan(ask, prompt, deadline)
+        if plan.text:
+            return self._said(ask, plan, len(prompt), reused, began)
         written = generate(
             self._engine,
             prompt,
-            grammar=self._grammar(chosen.tools, ask.narrowed, decision),
+            grammar=self._planned_grammar(ask, plan),
             sampler=self._sampler(ask.seed),
             max_tokens=ask.max_tokens,
             deadline_s=deadline,
@@ -206,9 +241,11 @@ class LlamaDriver:
             on_text=self._on_text,
             on_progress=self._on_progress,
             # What a small model adds to its one sentence about a result is that sentence again.
-            stop_texts=("\n",) if self._is_last_sentence(ask, decision) else (),
+            stop_texts=("\n",) if self._is_last_sentence(ask, plan.answer) else (),
         )
-        return _event(ask, written, reused, (time.perf_counter_ns() - began) // 1000, chosen.scores)
+        # A call that is forced from end to end needs no logits: its prompt waits for the next ask.
+        evaluated = max(0, min(len(self._engine.kept()), len(prompt)) - reused)
+        return _event(ask, written, evaluated, (time.perf_counter_ns() - began) // 1000, plan.scores)
 
     def _prompt(self, words: list[Words], chat: list[dict[str, str]]) -> list[int]:
         bos_token = self._engine.bos_token
@@ -224,31 +261,61 @@ class LlamaDriver:
         kept = self._engine.kept()
         return next((n for n, (one, other) in enumerate(zip(kept, alone, strict=False)) if one != other), 0)
 
-    def _decide(self, ask: AskModel, prompt: list[int], deadline: float | None) -> Answer:
-        """Whether a call or words follow, where both may."""
+    def _plan(self, ask: AskModel, prompt: list[int], deadline: float | None) -> _Plan:
+        """Whether a call or words follow, where both may; which call; and what is said without the model."""
         if ask.choice == "answer" or not ask.tools:
-            return "only"
-        if ask.choice == "call":
-            return "never"
+            return _Plan("only", ask.tools)
         if self._dialect.decides:
-            return "allowed"  # Its family was taught when to call: free text until the trigger, a call after it.
+            # Its family was taught when to call: free text until the trigger, a call after it.
+            return _Plan("never" if ask.choice == "call" else "allowed", ask.tools)
         if ask.messages[-1].role == "tool":
-            return "only"  # Models without a format of their own copy the last call for ever, if they may.
+            # Models without a format of their own copy the last call for ever, if they may.
+            return _Plan("never" if ask.choice == "call" else "only", ask.tools)
+        halt = self._halt(ask, deadline)
+        if self._chooser is None:
+            return _Plan("never" if ask.choice == "call" or self._is_call(prompt, halt) else "only", ask.tools)
+        request, spoken = request_in(ask), self._chooser.spoken_of(ask)
+        if ask.choice == "either" and forbids(request):
+            return _Plan("only", ask.tools, scores=spoken, text=NOTHING_DONE)
+        if ask.choice == "either" and not self._is_call(prompt, halt):
+            return _Plan("only", ask.tools, scores=spoken)
+        chosen = self._chooser.choose(ask, spoken, halt)
+        if len(chosen.tools) > 1:
+            return _Plan("never", chosen.tools, scores=chosen.scores)
+        evidence = evidence_of(self._agent.family[chosen.tools[0]], request)
+        if evidence.missing and ask.choice == "either":
+            return _Plan("only", ask.tools, scores=chosen.scores, text=evidence.missing)
+        return _Plan("never", chosen.tools, evidence.narrowed, evidence.given, chosen.scores)
 
+    def _halt(self, ask: AskModel, deadline: float | None) -> Halt:
         def halt() -> Literal["time", "cancelled"] | None:
             if ask.effect_id in self._cancelled:
                 return "cancelled"
             return "time" if deadline is not None and time.monotonic() >= deadline else None
 
-        if self._engine.prefill(prompt, halt=halt, on_progress=self._on_progress).outcome != "done":
-            return "only"  # generate finds the same reason at once, and says it.
-        return "never" if self._call_odds() >= CALL_ODDS else "only"
+        return halt
 
-    def _choose(self, ask: AskModel) -> Chosen:
-        """The tools that the call may name."""
-        if self._chooser is None or not ask.tools or ask.messages[-1].role == "tool":
-            return Chosen(ask.tools)
-        return self._chooser.choose(ask)
+    def _is_call(self, prompt: list[int], halt: Halt) -> bool:
+        """Whether a call is what is meant, by the model's own reckoning."""
+        if self._engine.prefill(prompt, halt=halt, on_progress=self._on_progress).outcome != "done":
+            return False  # generate finds the same reason at once, and says it.
+        return self._call_odds() >= CALL_ODDS
+
+    def _said(self, ask: AskModel, plan: _Plan, prompt: int, reused: int, began: int) -> Event:
+        """The answer that was written without the model."""
+        if self._on_text is not None:
+            self._on_text(plan.text)
+        ids = self._engine.tokenize(plan.text, special=False, bos=False)
+        evaluated = max(0, len(self._engine.kept()) - reused)
+        micros = (time.perf_counter_ns() - began) // 1000
+        usage = Usage(prompt=prompt, evaluated=evaluated, completion=len(ids), forced=len(ids), micros=micros)
+        return ModelAnswered(0, ask.effect_id, plan.text, "end", usage, pack_ids(ids), scores=plan.scores)
+
+    def _planned_grammar(self, ask: AskModel, plan: _Plan) -> Compiled:
+        if plan.narrowed:
+            with contextlib.suppress(GrammarError):  # What is said and what the rules allow may exclude each other.
+                return self._grammar(plan.tools, (*ask.narrowed, *plan.narrowed), plan.answer, plan.given)
+        return self._grammar(plan.tools, ask.narrowed, plan.answer)
 
     def _is_last_sentence(self, ask: AskModel, decision: Answer) -> bool:
         return not self._dialect.decides and ask.messages[-1].role == "tool" and decision == "only"
@@ -267,9 +334,11 @@ class LlamaDriver:
         pieces = self._engine.vocabulary.pieces()
         return [token for token, piece in enumerate(pieces) if piece.lstrip().startswith(first)]
 
-    def _grammar(self, tools: tuple[str, ...], narrowed: tuple[Narrowed, ...], answer: Answer) -> Compiled:
+    def _grammar(
+        self, tools: tuple[str, ...], narrowed: tuple[Narrowed, ...], answer: Answer, given: tuple[str, ...] = ()
+    ) -> Compiled:
         """The compiled grammar of these tools; both the text and its compilation are kept by the digest of the text."""
-        calls = calls_of([self._agent.family[name] for name in tools], narrowed)
+        calls = calls_of([self._agent.family[name] for name in tools], narrowed, given)
         text = grammar_of(
             calls, self._dialect.frame, answer=answer, engine=self._grammars.kind, specials=self._specials
         )
@@ -291,14 +360,14 @@ class LlamaDriver:
         return Seeded(seed, temperature=self._temperature) if self._temperature else GREEDY
 
 
-def _event(ask: AskModel, written: Generation, reused: int, micros: int, scores: Scores) -> Event:
+def _event(ask: AskModel, written: Generation, evaluated: int, micros: int, scores: Scores) -> Event:
     if written.stop == "context_full" and not written.token_ids:
         return ModelFailed(0, ask.effect_id, "context_full", "no room is left for an answer", written.prompt)
     if not written.complete and not written.token_ids and written.stop == "limit":
         return ModelFailed(0, ask.effect_id, "engine", f"no call fits into the {ask.max_tokens} tokens that are left")
     usage = Usage(
         prompt=written.prompt,
-        evaluated=written.prompt - reused,
+        evaluated=evaluated,
         completion=len(written.token_ids),
         forced=written.forced,
         micros=micros,

@@ -164,3 +164,21 @@ def test_loading_and_leaving_prints_nothing(smollm2: Path, cache: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_score_is_the_log_probability_of_the_text_and_leaves_the_other_sequence_alone(smollm2, cache):
+    engine = Engine.load(smollm2, n_ctx=256, threads=1, sequences=2, cache=cache)
+    prefix = engine.tokenize("The capital of France is", special=False, bos=False)
+    right, wrong = (engine.tokenize(text, special=False, bos=False) for text in (" Paris.", " a potato."))
+    engine.prefill(prefix)
+    likely, unlikely = engine.score(prefix, right, sequence=1), engine.score(prefix, wrong, sequence=1)
+    one_by_one = 0.0
+    for place, token in enumerate(right):
+        engine.prefill([*prefix, *right[:place]])
+        logits = engine.logits().astype(float)
+        one_by_one += logits[token] - logits.max() - np.log(np.exp(logits - logits.max()).sum())
+    room = engine.score([*prefix] * 60, right, sequence=1)
+    engine.close()
+    assert likely == pytest.approx(one_by_one, abs=1e-3)
+    assert unlikely < likely < 0
+    assert room is None

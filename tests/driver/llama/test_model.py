@@ -80,10 +80,11 @@ def test_the_unchanged_prefix_is_not_evaluated_again(driver):
 
 
 def test_what_the_model_wrote_is_found_in_memory_again(driver):
-    first = answer(driver, ask())
+    request = "Tell the operator that the boiler is cold."  # A text is the model's to write, so it is evaluated.
+    first = answer(driver, ask(request))
     said = Message("assistant", first.text, first.token_ids)
-    result = Message("tool", '{"open":true}', tool="set_valve")
-    messages = (Message("user", OPEN), said, result)
+    result = Message("tool", '{"sent_to":"operator"}', tool="notify")
+    messages = (Message("user", request), said, result)
     second = answer(driver, ask(messages=messages, choice="answer", tools=(), max_tokens=4, effect_id=2))
     assert second.usage.prompt - second.usage.evaluated >= first.usage.prompt
 
@@ -168,3 +169,38 @@ def test_the_tool_that_the_request_speaks_of_is_called_and_the_scores_are_record
     assert call_in(event).tool == tool
     assert max(event.scores, key=lambda scored: scored[1])[0] == tool
     assert [name for name, _ in event.scores] == list(AGENT.tool_names)
+
+
+def test_what_the_request_names_is_what_is_called(driver):
+    call = call_in(answer(driver, ask(choice="either")))
+    assert (call.tool, call.arguments) == ("set_valve", {"valve": "north", "open": True, "seconds": 30})
+
+
+def test_a_prohibition_is_kept_without_the_model(driver):
+    event = answer(driver, ask("Do not open the north valve.", choice="either"))
+    assert (event.text, event.stop) == ("Understood: nothing was done.", "end")
+    assert event.usage.forced == event.usage.completion > 0
+
+
+def test_a_required_argument_that_is_not_said_is_asked_for(driver):
+    event = answer(driver, ask("Open a valve for 30 seconds.", choice="either"))
+    assert event.text == "Which valve: north, south or mist?"
+
+
+def test_where_the_words_decide_nothing_the_model_compares(driver):
+    event = answer(driver, ask("The plants are thirsty."))
+    assert call_in(event).tool == max(event.scores, key=lambda scored: scored[1])[0]
+    assert len({score for _, score in event.scores}) > 1
+
+
+def test_rules_that_exclude_what_is_said_win(driver):
+    narrowed = (("set_valve", "valve", '{"enum":["mist"]}'),)
+    assert call_in(answer(driver, ask(narrowed=narrowed))).arguments["valve"] == "mist"
+
+
+def test_a_call_that_the_request_gives_whole_is_written_without_the_model(driver):
+    event = answer(driver, ask("Open the mist valve for 7 seconds.", tools=("set_valve",)))
+    if driver.describe().find("llguidance") >= 0:
+        assert event.usage.forced == event.usage.completion
+        assert event.usage.evaluated == 0
+    assert call_in(event).arguments == {"valve": "mist", "open": True, "seconds": 7}

@@ -1,0 +1,131 @@
+"""What does a request say of a tool's arguments?"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Literal
+
+import pytest
+from msgspec import Meta
+
+from edgeagent.core.agent import tool
+from edgeagent.grammar.calls import lowered_call
+from edgeagent.grammar.evidence import evidence_of, forbids
+from examples.greenhouse import agent
+
+
+def limits(name, request):
+    return {argument: json.loads(text) for _, argument, text in evidence_of(agent.by_name[name], request).narrowed}
+
+
+def missing(name, request):
+    return evidence_of(agent.by_name[name], request).missing
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    ["Do not open the valve.", "don't open it", "Please don’t.", "Never open it.", "No, do not do that."],
+)
+def test_a_request_that_begins_with_a_negation_forbids(request_text):
+    assert forbids(request_text)
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    ["Don't forget to close the valve.", "Open it, do not close it.", "Is it done?", "Donate 5 euros.", ""],
+)
+def test_other_requests_do_not(request_text):
+    assert not forbids(request_text)
+
+
+def test_options_and_truth_values_are_those_that_the_request_names():
+    assert limits("set_valve", "Open the North valve.")["valve"] == {"enum": ["north"]}
+    assert limits("set_valve", "Open the north valve.")["open"] == {"enum": [True]}
+    assert limits("set_valve", "Shut the mist valve.")["open"] == {"enum": [False]}
+    assert limits("set_valve", "Turn the mist off.")["open"] == {"enum": [False]}
+    assert limits("read_sensor", "What is the air temperature?")["sensor"] == {"enum": ["air_temp"]}
+
+
+def test_what_is_said_both_ways_is_not_narrowed():
+    assert "open" not in limits("set_valve", "Open or close the north valve?")
+
+
+def test_a_number_goes_to_the_argument_it_is_said_with():
+    found = limits("set_setpoint", "18.5 degrees on channel 2")
+    assert found == {"channel": {"enum": [2]}, "celsius": {"enum": [18.5]}}
+
+
+def test_bare_numbers_go_where_they_are_allowed():
+    assert limits("set_setpoint", "Put 2 at 20.") == {"channel": {"enum": [2]}, "celsius": {"enum": [20]}}
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [("2 minutes", 120), ("90 s", 90), ("a minute", 60), ("two minutes", 120), ("0.1 hours", 360), ("30", 30)],
+)
+def test_a_number_is_converted_into_the_unit_of_the_argument(said, seconds):
+    assert limits("set_valve", f"Open the north valve for {said}.")["seconds"] == {"enum": [seconds]}
+
+
+def test_a_number_in_another_unit_is_no_evidence():
+    assert "celsius" in missing("set_setpoint", "Set channel 2 to 70 degrees Fahrenheit.")
+
+
+def test_a_digit_inside_a_word_is_no_number():
+    assert limits("read_sensor", "What is the CO2 level?") == {"sensor": {"enum": ["co2"]}, "samples": False}
+
+
+def test_an_optional_argument_is_given_only_on_evidence():
+    assert evidence_of(agent.by_name["set_valve"], "Open the north valve for 30 seconds.").given == ("seconds",)
+    assert limits("set_valve", "Open the north valve.")["seconds"] is False
+
+
+def test_what_a_required_argument_lacks_is_asked_for():
+    assert missing("set_valve", "Open a valve.") == "Which valve: north, south or mist?"
+    assert missing("set_setpoint", "Make it warmer.") == "Which channel (from 0 to 15)? Which celsius (from 5 to 40)?"
+    assert missing("set_setpoint", "Set channel 2.") == "Which celsius (from 5 to 40)?"
+    assert missing("set_setpoint", "Set it to 20.")
+
+
+def test_a_number_out_of_bounds_is_said():
+    assert missing("set_setpoint", "Set channel 2 to 90 degrees.") == "celsius must be from 5 to 40."
+    assert missing("set_setpoint", "Set channel 2 to minus 10 degrees.") == "celsius must be from 5 to 40."
+    assert missing("set_valve", "Open the north valve for 9000 seconds.") == "seconds must be from 1 to 600."
+
+
+def test_texts_are_never_asked_for_nor_narrowed():
+    assert evidence_of(agent.by_name["notify"], "Tell Maria.").narrowed == ()
+    assert missing("notify", "Tell Maria.") == ""
+
+
+def test_the_limits_leave_a_grammar():
+    request = "Open the north valve for 30 seconds."
+    found = evidence_of(agent.by_name["set_valve"], request)
+    schema = lowered_call(agent.by_name["set_valve"], found.narrowed, found.given).schema
+    assert sorted(schema["required"]) == ["open", "seconds", "valve"]
+
+
+def test_a_tool_without_arguments_needs_nothing():
+    @tool(idempotent=True)
+    def stop() -> None:
+        """Stop."""
+
+    assert evidence_of(stop, "Stop 3 times.") == evidence_of(stop, "")
+
+
+def test_arguments_of_every_type_are_survived():
+    @tool(idempotent=True)
+    def many(
+        a: list[int], b: dict[str, float], c: int | None, d: Literal[1, 2], e: Annotated[float, Meta(gt=0)] = 1.0
+    ) -> None:
+        """Take many things."""
+
+    assert evidence_of(many, "e is 0.5 and a is 3").given == ("e",)
+
+
+def test_an_argument_that_may_be_null_is_looked_into():
+    @tool(idempotent=True)
+    def lights(color: Literal["red", "green"] | None = None, percent: int | None = None) -> None:
+        """Light up."""
+
+    assert evidence_of(lights, "Red lights at 40 percent.").given == ("color", "percent")
