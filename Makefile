@@ -14,6 +14,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 .PHONY: help demo test test-gbnf test-slow prove agentdojo crash-test device-test device-test-linux lint bench-gate clean
 
 -include cross/cross.mk
+-include firmware_host/firmware.mk
 
 help: ## List what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16

@@ -235,7 +235,6 @@ def test_a_call_without_an_answer_is_unknown_was_made_once_and_is_not_made_again
 
 def test_a_board_that_describes_other_tools_than_before_is_refused(target: Any, board: Board) -> None:
     known = board.description
-    assert known is not None
     board.close()
     other = replace(known, tools=(replace(known.tools[0], help="Read the oven."), *known.tools[1:]))
     changed = Board(target.place, description=other)

@@ -115,11 +115,16 @@ class Board:
         self.port = SerialPort(PortSettings(where, baud))
         self._opened: SmpClient | None = None
         self._opening = threading.Lock()
-        self.description = description
+        self._known = description
         if description is None:
             self.client()
-        assert self.description is not None, "the client asked for it"
         self._guarded = BoardTools(self.description, self.client, ruled=ruled, confirm_reads=confirm_reads)
+
+    @property
+    def description(self) -> Description:
+        """What the board says of itself, or what was saved of it."""
+        assert self._known is not None, "there is no board without a description"
+        return self._known
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -142,12 +147,12 @@ class Board:
             try:
                 client = SmpClient(self.port)
                 found = describe(client)
-                if self.description is not None and found != self.description:
-                    raise DriverUnavailable(f"{self.where}: {_difference(self.description, found)}")
+                if self._known is not None and found != self._known:
+                    raise DriverUnavailable(f"{self.where}: {_difference(self._known, found)}")
             except DriverError:
                 self.port.close()
                 raise
-            self.description, self._opened = found, client
+            self._known, self._opened = found, client
             return client
 
     def close(self) -> None:
