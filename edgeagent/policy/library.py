@@ -17,8 +17,10 @@ from edgeagent.policy.formula import (
     COUNT_MAX,
     SESSION,
     Formula,
+    Happened,
     Implies,
     Not,
+    Untrusted,
     Window,
     acts,
     at_least,
@@ -176,7 +178,12 @@ def lock_after_no(*tools: str, within: Window | str = SESSION, because: str = ""
 
 
 def halt_when(when: Formula, *, because: str = "") -> Rule:
-    """The session ends before the next effect once `when` holds."""
+    """The session ends before the next effect for which `when` holds.
+
+    Raises ConfigError for a formula that only an event can fulfil: an effect is never one, so the rule would be idle.
+    """
+    if isinstance(when, Happened | Untrusted) and getattr(when, "kind", "") != "called":
+        raise ConfigError(f"halt_when({when!r}) never holds at an effect: write halt_when(once({when!r}))")
     why = because or f"this ends the session: {when.explain()}"
     return Rule("halt_when", ~when, why, "halt")
 

@@ -15,7 +15,7 @@ from edgeagent.core.effects import AskModel, CallTool, Finish, Say
 from edgeagent.core.state import Finished, State
 from edgeagent.errors import ConfigError
 from edgeagent.policy.fact import Fact
-from edgeagent.policy.formula import arg, at_least, call, confirmed, once, returned, said, since
+from edgeagent.policy.formula import arg, at_least, call, confirmed, failed, once, returned, said, since
 from edgeagent.policy.guard import ALLOW, Ask, Halt, Refuse, RuleGuard
 from edgeagent.policy.library import (
     Rule,
@@ -83,6 +83,11 @@ EVERY = (
 
 
 @pytest.mark.parametrize("each", EVERY, ids=lambda r: r.name)
+def test_a_halt_that_no_effect_could_trigger_is_refused_with_the_remedy():
+    with pytest.raises(ConfigError, match=r"once\(failed\('fetch'\)\)"):
+        halt_when(failed("fetch"))
+
+
 def test_every_rule_says_why_and_reads_as_a_sentence(each):
     assert each.because
     assert each.explain().startswith(each.name)
