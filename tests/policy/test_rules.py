@@ -83,11 +83,6 @@ EVERY = (
 
 
 @pytest.mark.parametrize("each", EVERY, ids=lambda r: r.name)
-def test_a_halt_that_no_effect_could_trigger_is_refused_with_the_remedy():
-    with pytest.raises(ConfigError, match=r"once\(failed\('fetch'\)\)"):
-        halt_when(failed("fetch"))
-
-
 def test_every_rule_says_why_and_reads_as_a_sentence(each):
     assert each.because
     assert each.explain().startswith(each.name)
@@ -246,3 +241,8 @@ def test_a_rule_about_what_the_agent_does_not_have_is_refused(wrong, says):
 def test_a_rule_that_makes_no_sense_is_refused_when_it_is_written(wrong):
     with pytest.raises(ConfigError):
         wrong()
+
+
+def test_a_halt_that_no_effect_could_trigger_is_refused_with_the_remedy():
+    with pytest.raises(ConfigError, match=r"once\(failed\('fetch'\)\)"):
+        halt_when(failed("fetch"))
