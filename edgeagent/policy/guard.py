@@ -13,10 +13,10 @@ import msgspec
 from msgspec.structs import replace
 
 from edgeagent.core.agent import Agent, family_of
+from edgeagent.core.calls import hold
 from edgeagent.core.effects import AskModel, CallTool, CancelEffect, Effect, Finish
 from edgeagent.core.events import Event
 from edgeagent.core.state import Finished, State, Transition
-from edgeagent.core.calls import hold
 from edgeagent.core.step import halt, refuse, step
 from edgeagent.errors import ConfigError
 from edgeagent.policy.fact import Fact, Signature, of_effect, of_event, what_happened
