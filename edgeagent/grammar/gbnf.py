@@ -21,7 +21,7 @@ from edgeagent.shape.lower import Relaxation
 
 Schema = Mapping[str, Any]
 Call = tuple[str, Schema]
-Answer = Literal["never", "allowed", "only"]
+Answer = Literal["never", "allowed", "only", "line"]
 
 # llama.cpp refuses a repeat above 2,000 and unrolls every other; longer ones are made of blocks of this size.
 REPEAT_MAX = 1_000
@@ -77,8 +77,8 @@ def gbnf_calls(
 
     `trigger` is what ends free text and begins a call; without one a call begins with the text.
     """
-    if answer == "only" or (answer == "allowed" and not calls):
-        return f"{root} ::= {_words(before)}\n"
+    if answer in ("only", "line") or (answer == "allowed" and not calls):
+        return f"{root} ::= {_words(before, one_line=answer == 'line')}\n"
     if not calls:
         raise GrammarError("no tool is admissible and no answer is allowed: there is nothing the model may write")
     rules = _Rules({}, item_separator, key_separator, "", relaxed)
@@ -100,11 +100,12 @@ def _framed(rules: _Rules, call: str, before: str, trigger: str, answer: Answer)
     return f"{_literal(before)} {call} | {_words(before)}"
 
 
-def _words(before: str) -> str:
+def _words(before: str, *, one_line: bool = False) -> str:
     """Words that do not begin like a call; white space in front would hide that one follows."""
     first = before.lstrip()[:1]
     begin = pattern.complement(pattern.union([(9, 13), (32, 32), *((ord(char), ord(char)) for char in first)]))
-    return f"{_class(begin)} {_class(pattern.complement(()))}*"
+    rest = pattern.complement(((10, 10),) if one_line else ())
+    return f"{_class(begin)} {_class(rest)}*"
 
 
 def _checked(name: str) -> str:

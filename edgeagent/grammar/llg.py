@@ -19,7 +19,8 @@ from edgeagent.grammar.marked import marked_rules
 
 Schema = Mapping[str, Any]
 Call = tuple[str, Schema]
-Answer = Literal["never", "allowed", "only"]
+Answer = Literal["never", "allowed", "only", "line"]
+"""No answer in words, an answer instead of a call, nothing but an answer, nothing but an answer on one line."""
 
 # What the model families accept as a function's name; anything else would need escaping inside each dialect.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,127}\Z")
@@ -46,8 +47,8 @@ def calls_grammar(
     With a `string_mark` the arguments are in the notation of `marked.py` instead of JSON.
     Raises GrammarError when nothing at all could be written, or a name cannot stand in a call.
     """
-    if answer == "only":
-        return f"start: ANSWER\nANSWER: {_answer_pattern(before, '')}\n"
+    if answer in ("only", "line"):
+        return f"start: ANSWER\nANSWER: {_answer_pattern(before, '', one_line=answer == 'line')}\n"
     if not calls:
         if answer == "allowed":
             return calls_grammar((), before=before, between=between, after=after, answer="only")
@@ -104,12 +105,12 @@ def _head(before: str, trigger: str, specials: Mapping[str, int]) -> tuple[list[
     return [f"head[lazy]: /(?s:.)*/ {_quoted(trigger)}"], ["head", *rest]
 
 
-def _answer_pattern(before: str, trigger: str) -> str:
+def _answer_pattern(before: str, trigger: str, *, one_line: bool = False) -> str:
     if trigger:
         return "/(?s:.)+/"
     first = before.lstrip()[:1]
     # White space in front would hide that a call follows, so words begin with a word.
-    return r"/[^\s" + re.escape(first) + r"](?s:.)*/"
+    return r"/[^\s" + re.escape(first) + ("][^\\n]*/" if one_line else r"](?s:.)*/")
 
 
 def _literal(text: str, specials: Mapping[str, int]) -> list[str]:
