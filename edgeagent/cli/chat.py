@@ -27,8 +27,10 @@ GOODBYES = {"/quit", "/exit"}
 def chat(agent: str | None, as_json: bool, **options: Any) -> int:
     """Talk with AGENT (FILE.py or FILE.py:NAME), a line a turn.
 
-    Ctrl-C stops the answer and keeps the session; Ctrl-D or /quit ends it. Piped lines are turns too. Under systemd
-    (Type=notify) it says when it is ready, and feeds the watchdog while work progresses.
+    Ctrl-C stops the answer and keeps the session; Ctrl-D or /quit ends it. Piped lines are turns too. With --json a
+    question is a row with an effect AskUser, and the next line on stdin answers it:
+    {"effect_id": 5, "approved": true, "digest": "..."}. Under systemd (Type=notify) it says when it is ready, and feeds
+    the watchdog while work progresses.
 
     \b
     Example:

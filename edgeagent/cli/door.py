@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from edgeagent.cli.options import root_named, settings_from, with_limits
-from edgeagent.cli.screen import Screen, ask_on_terminal
+from edgeagent.cli.screen import Screen
 from edgeagent.core.agent import Agent
 from edgeagent.core.events import ModelAnswered, ModelFailed
 from edgeagent.driver.base import Driver
@@ -49,7 +49,7 @@ def open_session(agent_spec: str | None, screen: Screen, options: dict[str, Any]
     session = new_session(
         agent,
         step_of(agent),
-        drivers_of(agent, model, ask_on_terminal),
+        drivers_of(agent, model, screen.decide),
         root=state_root(settings),
         agent_spec=agent_spec,
         model=settings.model.name,
@@ -98,7 +98,7 @@ def reopen_session(directory: Path, agent_spec: str | None, screen: Screen, opti
         directory,
         agent,
         step_of(agent),
-        drivers_of(agent, model, ask_on_terminal),
+        drivers_of(agent, model, screen.decide),
         durability=options.get("durability"),
         watch=screen.watch,
     )

@@ -51,12 +51,17 @@ class Screen:
         self._streamed, self._hides = "", False
         self._line_open = False
 
+    def decide(self, question: AskUser) -> Decision:
+        """Ask whoever is at the other end: a person on the terminal, or the program that reads the rows."""
+        return ask_over_json(question) if self._as_json else ask_on_terminal(question)
+
     def watch(self, event: Event, state: State, effects: tuple[Effect, ...]) -> None:
         """Show one transition."""
         if self._as_json:
             self._json({"event": type(event).__name__, **_fields(event)})
             for effect in effects:
-                self._json({"effect": type(effect).__name__, **_fields(effect)})
+                more = {"digest": effect.digest} if isinstance(effect, AskUser) else {}
+                self._json({"effect": type(effect).__name__, **_fields(effect), **more})
             return
         self._show_event(event)
         for effect in effects:
@@ -149,7 +154,31 @@ def ask_on_terminal(question: AskUser) -> Decision:
     print(f"\n{question.because}.\n  {question.tool}({_arguments(question.arguments)})", file=sys.stderr)
     print("Run exactly this? [y/N] ", end="", file=sys.stderr, flush=True)
     answer = sys.stdin.readline().strip().lower()
-    return Decision(answer in {"y", "yes"}, "" if answer in {"y", "yes", "n", "no", ""} else answer)
+    return Decision(answer in {"y", "yes"}, "" if answer in {"y", "yes", "n", "no", ""} else answer, question.digest)
+
+
+def ask_over_json(question: AskUser) -> Decision:
+    """Take the answer from the next line of stdin: `{"effect_id": 5, "approved": true, "digest": "..."}`.
+
+    The question has been written as an `AskUser` row. What is not an answer to exactly it is a no.
+    """
+    line = sys.stdin.readline()
+    try:
+        answer = msgspec.json.decode(line, type=JsonDecision)
+    except msgspec.MsgspecError as error:
+        return Decision(False, f"no answer to the question came on stdin ({error})" if line else "stdin has ended")
+    if answer.effect_id != question.effect_id:
+        return Decision(False, f"the answer was to question {answer.effect_id}, open was {question.effect_id}")
+    return Decision(answer.approved, answer.text, answer.digest or "none was given")
+
+
+class JsonDecision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a program says to a question; a yes needs the question's digest."""
+
+    effect_id: int
+    approved: bool
+    digest: str = ""
+    text: str = ""
 
 
 def clock_text(at_ms: int) -> str:

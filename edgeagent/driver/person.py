@@ -12,10 +12,11 @@ from edgeagent.driver.base import Post
 
 
 class Decision(NamedTuple):
-    """What a person said to a question."""
+    """What a person said to a question. `digest` is that of the question which was answered, so that a yes is to it."""
 
     approved: bool
     text: str = ""
+    digest: str = ""
 
 
 Decide = Callable[[AskUser], Decision]
@@ -73,4 +74,4 @@ class PersonDriver:
         if timer is None:
             return
         timer.cancel()
-        post(UserDecided(0, question.effect_id, decision.approved, decision.text))
+        post(UserDecided(0, question.effect_id, decision.approved, decision.text, decision.digest))

@@ -185,3 +185,15 @@ def test_chat_keeps_one_session_over_its_lines(edgeagent, script):
     asks = [r for r in rows if r.get("effect") == "AskModel"]
     assert [m["text"] for m in asks[1]["messages"]] == ["first", "one", "second"]
     assert done.returncode == 0
+
+
+def test_a_program_answers_a_question_over_json_and_only_to_what_was_shown(edgeagent, script, agent):
+    asked = edgeagent("chat", agent, "--json", "--model", script(call("erase"), "left"), stdin="go\n")
+    question = next(r for r in map(json.loads, asked.stdout.splitlines()) if r.get("effect") == "AskUser")
+    yes = {"effect_id": question["effect_id"], "approved": True, "digest": question["digest"]}
+    for answer, calls in ((yes, 1), ({**yes, "digest": "other"}, 0), ({**yes, "effect_id": 99}, 0), ("yes", 0)):
+        done = edgeagent(
+            "chat", agent, "--json", "--model", script(call("erase"), "done"), stdin=f"go\n{json.dumps(answer)}\n"
+        )
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        assert sum(r.get("effect") == "CallTool" for r in rows) == calls, answer
