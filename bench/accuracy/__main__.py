@@ -1,7 +1,7 @@
 """How often does a model make the right call? One request, one ask, no conversation; nothing is cached.
 
     python -m bench.accuracy [--model NAME|FILE] [--set greenhouse,bfcl:multiple,...] [--rows N] [--part report|fit]
-                             [--engine ours|spelling] [--threads N] [--json]
+                             [--engine ours|spelling] [--threads N] [--warm] [--json]
 
 `ours` chooses the tool and reads the request as the model driver does; `spelling` has the same grammars and prompts,
 and the model spells the tool's name. Shares come with their 95 % intervals. Rows of one set share tools, so that they
@@ -96,17 +96,18 @@ class Tally:
 class Subject:
     """One loaded model that is asked for one agent after another."""
 
-    def __init__(self, model: str, *, threads: int | None, chooses: bool) -> None:
+    def __init__(self, model: str, *, threads: int | None, chooses: bool, warm: bool = False) -> None:
         self.path = Path(model) if model.endswith(".gguf") else find(model)
         self._engine = Engine.load(self.path, n_ctx=WINDOW_TOKENS, threads=threads, sequences=2)
         self._template = Template(self._engine.template or builtin_template(""))
         self._grammars = Grammars(self._engine)
-        self._chooses = chooses
+        self._chooses, self._warm = chooses, warm
 
     def ask(self, case: Case) -> tuple[Event, float]:
-        """What is answered to the request, and in how many seconds; the system text is not in memory beforehand."""
+        """What is answered to the request, and in how many seconds."""
         agent = dataclasses.replace(case.agent, dialect=Plain())
-        self._engine.forget()
+        if not self._warm:
+            self._engine.forget()
         began = time.perf_counter()
         driver = LlamaDriver(self._engine, self._template, self._grammars, agent, chooses=self._chooses)
         driver.stop()
@@ -156,16 +157,17 @@ def main() -> int:
     parser.add_argument("--part", choices=("report", "fit"), default="report")
     parser.add_argument("--engine", choices=("ours", "spelling"), default="ours")
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--warm", action="store_true", help="keep the system text in memory, as a running agent does")
     parser.add_argument("--wrong", action="store_true", help="show what was wrong")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     try:
-        subject = Subject(given.model, threads=given.threads, chooses=given.engine == "ours")
+        subject = Subject(given.model, threads=given.threads, chooses=given.engine == "ours", warm=given.warm)
     except EdgeAgentError as error:
         print(error, file=sys.stderr)
         return 5
     sets = given.sets.split(",")
-    about = {"model": subject.path.name, "engine": given.engine, "part": given.part}
+    about: dict[str, Any] = {"warm": given.warm, "model": subject.path.name, "engine": given.engine, "part": given.part}
     about |= {kind: provenance(kind) for kind in {s.partition(":")[0] for s in sets} & {"bfcl", "needle"}}
     if not given.json:
         print(", ".join(f"{key} {value}" for key, value in about.items()), flush=True)

@@ -51,7 +51,7 @@ class Case:
 
 
 def cases_of(name: str, part: Part, rows: int) -> list[Case]:
-    """The first so many cases of a set's part."""
+    """So many cases of a set's part, evenly spread over it."""
     kind, _, category = name.partition(":")
     match kind:
         case "bfcl":
@@ -60,8 +60,8 @@ def cases_of(name: str, part: Part, rows: int) -> list[Case]:
             found = [case for each in ([category] if category else NEEDLES) for case in _needle(each)]
         case _:
             return list(_own(name))[:rows]
-    wanted = 0 if part == "fit" else 1
-    return [case for place, case in enumerate(found) if place % 2 == wanted][:rows]
+    of_part = found[0 if part == "fit" else 1 :: 2]
+    return of_part[:: max(1, len(of_part) // rows)][:rows]
 
 
 def _own(name: str) -> Iterator[Case]:

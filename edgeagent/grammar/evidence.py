@@ -1,9 +1,10 @@
 """What does a request say of a tool's arguments? What it names narrows them; what it lacks must be asked for.
 
-Law: only what stands in the request counts as evidence. Where a request says nothing of a text argument, nothing is
-narrowed: texts are the model's to write. Numbers are read with the words around them (`channel 2`, `10 samples`,
-`2 minutes` for `seconds`), options by their words, truth values by a word or its opposite. English only; in another
-language a request has numbers and names, and no more.
+Law: only what stands in the request counts as evidence. Numbers are read with the words around them (`channel 2`,
+`10 samples`, `2 minutes` for `seconds`), options by their words, truth values by a word or its opposite. A text is a
+part of the request too, of whole words, unless its argument has a form of its own (a pattern, a date) or room for more
+than `QUOTED_CHARS_MAX` characters by its own declaration: a small model copies far better than it writes. English only;
+in another language a request has numbers, names and parts, and no more.
 """
 
 from __future__ import annotations
@@ -22,16 +23,31 @@ from edgeagent.grammar.lexical import PREFIX_WEIGHT, is_prefix, stem, stems
 from edgeagent.shape.admits import admits
 from edgeagent.shape.pointer import Document
 
+QUOTED_CHARS_MAX = 400
+"""A text that may be longer, as its author says, is one to be written and not one to be taken from the request."""
+
+PART_WORDS_MAX, REQUEST_WORDS_MAX = 16, 60
+"""The longest part of a request, and the longest request, of which every part is put into the grammar."""
+
 _FORBIDS = re.compile(r"\W*(?:please\W+|no\W+)?(?:do\s+not|don['’]?t|never|under no circumstances)\b", re.IGNORECASE)
 _STILL_ASKS = re.compile(r"\W*(?:please\W+)?(?:do\s+not|don['’]?t|never)\s+(?:forget|fail|hesitate)\b", re.IGNORECASE)
 
-_PART = re.compile(r"(?<!\w)-?\d+(?:[.,'’]\d+)*|[^\W\d_]+|°|%")
+_PART = re.compile(r"(?<!\w)-?\d+(?:[.,'’]\d+)*(?:e[+-]?\d+(?!\w))?|[^\W\d_]+|°|%")
 _WORD = re.compile(r"[^\W_]+")
 _SMALL = "two three four five six seven eight nine ten eleven twelve"
 _NUMBER_WORDS = {word: number for number, word in enumerate(_WORD.findall(_SMALL), 2)}
 _NUMBER_WORDS |= {"fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60}
 _ONE = ("a", "an", "one")  # A number only before a unit: "for a minute", not "the south one".
+_PLAIN_EXPONENT = re.compile(r"-?\d+(?:\.\d+)?e[+-]?\d{1,2}")
+_TIMES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
 _BETWEEN = ("minus", "negative", "number", "no", "of", "is", "to", "at", "equals")  # "channel number 2"
+
+_RUN = re.compile(r"(?!['’])[^\s,;:!?\"“”()]*?[^\s,;:!?\"“”().'’](?=['’]s\b|[\s,;:!?\"“”().'’]*(?:\s|$)|[,;:!?\"“”()])")
+_SENTENCE_END = re.compile(r"[.:;!?]\s")
+_QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|(?<!\w)'([^']+)'(?!\w)")
+_DATE = stem("date")
+_FORMS = frozenset(("enum", "const", "pattern", "format", "contentEncoding"))
+_ARTICLES = ("the", "a", "an", "my", "our", "your", "his", "her", "their")
 
 _UNITS: dict[str, tuple[str, Decimal]] = {
     stem(word): (kind, Decimal(factor))
@@ -46,6 +62,8 @@ _UNITS: dict[str, tuple[str, Decimal]] = {
     )
     for word in words.split(" ")
 }
+
+_PERCENT = _UNITS["%"]
 
 _OPPOSITES = (("open", "close"), ("open", "shut"), ("on", "off"), ("enable", "disable"), ("start", "stop"))
 _SWITCHED = {
@@ -84,9 +102,11 @@ def evidence_of(tool: Tool, request: str) -> Evidence:
     properties = {name: _without_null(each) for name, each in schema.get("properties", {}).items()}
     required = frozenset(schema.get("required", ()))
     numbers = _Numbers(properties, required, request)
+    texts = sum(_is_quotable(name, inner) for name, inner in properties.items())
+    parts = parts_of(request, tool, texts) if texts else []
     narrowed, given, questions = [], [], []
     for name, inner in properties.items():
-        fragment, question = _of(name, inner, request, numbers)
+        fragment, question = _of(name, inner, request, numbers, parts, name in required)
         if question and (name in required or fragment is False):
             questions.append(question)
         elif fragment is None or (fragment is False and name in required):
@@ -98,7 +118,9 @@ def evidence_of(tool: Tool, request: str) -> Evidence:
     return Evidence(tuple(narrowed), tuple(given), " ".join(questions))
 
 
-def _of(name: str, schema: Any, request: str, numbers: _Numbers) -> tuple[Any, str]:
+def _of(
+    name: str, schema: Any, request: str, numbers: _Numbers, parts: list[str], is_required: bool
+) -> tuple[Any, str]:
     """What is left of an argument: a schema, False for nothing, None for everything; and what to ask for."""
     if not isinstance(schema, Mapping):
         return None, ""
@@ -111,6 +133,8 @@ def _of(name: str, schema: Any, request: str, numbers: _Numbers) -> tuple[Any, s
         case "boolean":
             said = _yes_or_no(name, request)
             return (False, "") if said is None else ({"enum": [said]}, "")
+        case "string" if is_required and parts and _is_quotable(name, schema):
+            return {"enum": parts}, ""
     named = set(_name_stems(name)) & set(stems(request))
     return (None if named else False), ""
 
@@ -157,6 +181,53 @@ def _name_stems(name: str) -> list[str]:
     return [stem(word) for word in _WORD.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold())]
 
 
+# -- texts ---------------------------------------------------------------------------------------------------------
+
+
+def parts_of(request: str, tool: Tool, texts: int) -> list[str]:
+    """The parts of a request that an argument may hold, shorter ones first; none of a request that is too long.
+
+    If as many are in quotation marks as there are text arguments, it is those. A part stays within its sentence, begins
+    and ends with a word that means something (from four words on an article may begin it), and is not headed by the
+    word that commands.
+    """
+    quoted = [each for match in _QUOTED.finditer(request) if (each := match[1] or match[2] or match[3])]
+    if quoted and len(quoted) == texts:
+        return list(dict.fromkeys(quoted))
+    words = [(run.start(), run.end()) for run in _RUN.finditer(request)]
+    if len(words) > REQUEST_WORDS_MAX:
+        return []
+    commands = {*stems(tool.name), *stems(tool.description)} if words else set()
+    found = quoted
+    for count in range(1, PART_WORDS_MAX + 1):
+        for first in range(0 if _may_lead(request, words, commands) else 1, len(words) - count + 1):
+            part = request[words[first][0] : words[first + count - 1][1]]
+            if _is_part(part, count):
+                found.append(part)
+    return list(dict.fromkeys(found))
+
+
+def _may_lead(request: str, words: Sequence[tuple[int, int]], commands: set[str]) -> bool:
+    head = stems(request[words[0][0] : words[0][1]]) if words else []
+    return len(words) < 3 or bool(head and head[0] not in commands and len(words) < 5)
+
+
+def _is_part(part: str, count: int) -> bool:
+    if _SENTENCE_END.search(part):
+        return False
+    words = part.split()
+    begins = bool(stems(words[0])) or words[0][0].isdecimal() or (count > 3 and words[0].casefold() in _ARTICLES)
+    return begins and (bool(stems(words[-1])) or words[-1][-1].isdecimal())
+
+
+def _is_quotable(name: str, schema: Any) -> bool:
+    """Whether a text is taken from the request: not one with a form of its own, as dates have."""
+    if not isinstance(schema, Mapping) or schema.get("type") != "string" or _DATE in _name_stems(name):
+        return False
+    bound: int = schema.get("maxLength", 0)
+    return bound <= QUOTED_CHARS_MAX and not schema.keys() & _FORMS
+
+
 # -- numbers -------------------------------------------------------------------------------------------------------
 
 
@@ -167,6 +238,7 @@ class _Numbers:
         self._schemas = {name: each for name, each in properties.items() if _is_number(each)}
         self._required = [name for name in self._schemas if name in required]
         self._mentions = list(_mentions(request))
+        self._distinct = _distinct({name: _name_stems(name) for name in self._schemas})
         self._owners = [self._owners_of(mention) for mention in self._mentions]
 
     def of(self, name: str) -> tuple[Any, str]:
@@ -177,7 +249,7 @@ class _Numbers:
         if values and (own or name not in self._required or self._enough()):
             return {"enum": values}, ""
         if meant and not values and (own or name in self._required):
-            return False, f"{_spoken(name)} must be {_bounds(schema) or 'another kind of number'}."
+            return False, f"{_spoken(name)} must be {_bounds(schema) or 'a whole number'}."
         return False, f"Which {_spoken(name)}{f' ({bounds})' if (bounds := _bounds(schema)) else ''}?" * (
             name in self._required
         )
@@ -197,7 +269,7 @@ class _Numbers:
         return sum(not owners for owners in self._owners) >= len(open_names)
 
     def _owners_of(self, mention: _Mention) -> frozenset[str]:
-        names = {name: _name_stems(name) for name in self._schemas}
+        names = self._distinct
         by_name = [n for n, parts in names.items() if mention.before in parts]
         by_unit = [n for n in names if mention.unit and (unit := _unit_of(n)) and unit[0] == mention.unit[0]]
         behind = [n for n, parts in names.items() if mention.behind in parts]
@@ -205,15 +277,25 @@ class _Numbers:
 
     def _in_unit_of(self, name: str, mention: _Mention) -> Decimal:
         unit = _unit_of(name)
+        if unit is None and mention.unit == _PERCENT and _is_fraction(self._schemas[name]):
+            return mention.value / 100
         if unit is None or mention.unit is None or unit[0] != mention.unit[0]:
             return mention.value
         return mention.value * mention.unit[1] / unit[1]
 
 
+def _distinct(names: Mapping[str, list[str]]) -> dict[str, set[str]]:
+    """The words of each name that no other name has: `value` tells `initial_value` from nothing if there is another."""
+    every = [part for parts in names.values() for part in set(parts)]
+    return {name: {part for part in parts if every.count(part) == 1} for name, parts in names.items()}
+
+
 def _mentions(request: str) -> Iterator[_Mention]:
     parts = _PART.findall(request.casefold())
     for place, part in enumerate(parts):
-        behind = [stem(each) for each in parts[place + 1 : place + 3]]
+        times = _TIMES.get(parts[place + 1], 1) if place + 1 < len(parts) else 1
+        after = place + (2 if times > 1 else 1)
+        behind = [stem(each) for each in parts[after : after + 2]]
         unit = next((_UNITS[each] for each in behind[:1] if each in _UNITS), None)
         if unit is not None and unit[0] == "temperature" and behind[1:] and behind[1] in _UNITS:
             unit = _UNITS[behind[1]]  # "70 degrees Fahrenheit"
@@ -222,7 +304,7 @@ def _mentions(request: str) -> Iterator[_Mention]:
             if parts[place - 1 : place] in (["minus"], ["negative"]):
                 value = -abs(value)
             before = [each for each in parts[max(0, place - 2) : place] if each not in _BETWEEN]
-            yield _Mention(value, unit, stem(before[-1]) if before else "", behind[0] if behind else "")
+            yield _Mention(value * times, unit, stem(before[-1]) if before else "", behind[0] if behind else "")
 
 
 def _value(part: str, has_unit: bool) -> Decimal | None:
@@ -230,6 +312,8 @@ def _value(part: str, has_unit: bool) -> Decimal | None:
         return Decimal(_NUMBER_WORDS[part])
     if part in _ONE:
         return Decimal(1) if has_unit else None
+    if "e" in part and part[-1].isdecimal():
+        return Decimal(part) if _PLAIN_EXPONENT.fullmatch(part) else None
     return next(numbers_in((part,), thousands=True), None) if part[-1].isdecimal() else None
 
 
@@ -239,6 +323,11 @@ def _unit_of(name: str) -> tuple[str, Decimal] | None:
 
 def _is_number(schema: Any) -> bool:
     return isinstance(schema, Mapping) and schema.get("type") in ("integer", "number") and "enum" not in schema
+
+
+def _is_fraction(schema: Mapping[str, Any]) -> bool:
+    """Whether a percentage is meant as a part of one: a number that need not be whole, and may not be above 1."""
+    return bool(schema["type"] == "number" and schema.get("maximum", 1) <= 1)
 
 
 def _plain(number: Decimal) -> int | float:

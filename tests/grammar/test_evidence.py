@@ -93,9 +93,52 @@ def test_a_number_out_of_bounds_is_said():
     assert missing("set_valve", "Open the north valve for 9000 seconds.") == "seconds must be from 1 to 600."
 
 
-def test_texts_are_never_asked_for_nor_narrowed():
-    assert evidence_of(agent.by_name["notify"], "Tell Maria.").narrowed == ()
+def test_a_text_is_a_part_of_the_request():
+    parts = limits("notify", "Send Maria a message: the tomatoes are ripe.")["text"]["enum"]
+    assert {"Maria", "the tomatoes are ripe"} <= set(parts)
+    assert not {"the", "Send", "message: the tomatoes", "a message"} & set(parts)
+
+
+def test_the_word_that_commands_heads_no_part():
+    assert all(
+        "Ask" not in part for part in limits("send_line", "Ask the climate controller for its status.")["line"]["enum"]
+    )
+
+
+def test_what_stands_in_quotation_marks_is_the_text():
+    assert limits("send_line", "Send 'set fan 3' to the controller.")["line"] == {"enum": ["set fan 3"]}
+
+
+def test_a_possessive_belongs_to_no_part():
+    assert "Maria" in limits("send_line", "Send Maria's name.")["line"]["enum"]
+
+
+def test_a_long_request_is_not_cut_into_parts():
+    assert "line" not in limits("send_line", "word " * 100)
+
+
+def test_texts_with_a_form_of_their_own_and_long_ones_stay_free():
+    @tool(idempotent=True)
+    def file(
+        path: Annotated[str, Meta(pattern="^/")], due_date: str, body: Annotated[str, Meta(max_length=2000)]
+    ) -> None:
+        """Write something."""
+
+    assert evidence_of(file, "Write a poem about the sea to /tmp/poem by Friday.").narrowed == ()
+
+
+def test_texts_are_never_asked_for():
     assert missing("notify", "Tell Maria.") == ""
+
+
+def test_shares_and_large_numbers_are_read_as_they_are_meant():
+    @tool(idempotent=True)
+    def invest(amount: int, rate: float, first_year: int, last_year: int) -> None:
+        """Invest."""
+
+    found = evidence_of(invest, "Invest an amount of 2 million at 5% from 1990 to 2,005.").narrowed
+    told = {argument: json.loads(text)["enum"] for _, argument, text in found}
+    assert (told["amount"], 0.05 in told["rate"], set(told["first_year"]) >= {1990, 2005}) == ([2_000_000], True, True)
 
 
 def test_the_limits_leave_a_grammar():

@@ -1,9 +1,9 @@
 """The model as a driver: AskModel in, exactly one ModelAnswered or ModelFailed out. One thread owns the engine.
 
 Call or words? Small models pick words where a call is wanted, because words are likelier after any prompt. So the odds
-of beginning a call are compared with a threshold (`CALL_ODDS`) before anything is written, and the grammar then holds
-the model to what was decided. A model whose family writes calls of its own decides as it writes: words are free until
-the dialect's trigger, and only a call can follow it.
+of beginning a call are compared with a threshold (`choose.ODDS_LIKELY` and its neighbours) before anything is written,
+and the grammar then holds the model to what was decided. A model whose family writes calls of its own decides as it
+writes: words are free until the dialect's trigger, and only a call can follow it.
 
 Which tool? A small model writes nearly always the first-listed name. So the driver chooses for it (`choose.py`), and
 the grammar is then that of the chosen tool alone: its name is forced, and the model writes the arguments, those that
@@ -33,7 +33,7 @@ from edgeagent.core.events import Event, ModelAnswered, ModelFailed
 from edgeagent.core.from_user import Narrowed
 from edgeagent.core.values import Usage
 from edgeagent.driver.base import Post
-from edgeagent.driver.llama.choose import Chooser, request_in
+from edgeagent.driver.llama.choose import ODDS_LIKELY, Chooser, request_in
 from edgeagent.driver.llama.constraint import Compiled, Grammars, check_calls
 from edgeagent.driver.llama.decode import Generation, OnText, generate
 from edgeagent.driver.llama.engine import Engine, Halt, Progress
@@ -47,13 +47,8 @@ from edgeagent.grammar.evidence import evidence_of, forbids
 from edgeagent.grammar.lexical import Scores
 from edgeagent.grammar.llg import Answer
 
-CALL_ODDS = -6.0
-"""Log-odds of beginning a call, after a user's word, from which on a call is what is meant.
-
-Measured with SmolLM2-135M-Instruct and the greenhouse: -1.8 to -4.6 for eight requests that want a call, -5.2 to -11.0
-for eight that want none. Other agents overlap more; each needs a threshold of its own for better.
-"""
-
+LINE_TOKENS_MAX = 64
+"""The most a small model may write about a result: two sentences."""
 
 NOTHING_DONE = "Understood: nothing was done."
 """The answer to a request that forbids something."""
@@ -235,13 +230,11 @@ class LlamaDriver:
             prompt,
             grammar=self._planned_grammar(ask, plan),
             sampler=self._sampler(ask.seed),
-            max_tokens=ask.max_tokens,
+            max_tokens=min(ask.max_tokens, LINE_TOKENS_MAX) if self._is_last_line(ask, plan.answer) else ask.max_tokens,
             deadline_s=deadline,
             should_stop=lambda: ask.effect_id in self._cancelled,
             on_text=self._on_text,
             on_progress=self._on_progress,
-            # What a small model adds to its one sentence about a result is that sentence again.
-            stop_texts=("\n",) if self._is_last_sentence(ask, plan.answer) else (),
         )
         # A call that is forced from end to end needs no logits: its prompt waits for the next ask.
         evaluated = max(0, min(len(self._engine.kept()), len(prompt)) - reused)
@@ -273,11 +266,12 @@ class LlamaDriver:
             return _Plan("never" if ask.choice == "call" else "only", ask.tools)
         halt = self._halt(ask, deadline)
         if self._chooser is None:
-            return _Plan("never" if ask.choice == "call" or self._is_call(prompt, halt) else "only", ask.tools)
+            is_call = ask.choice == "call" or self._is_call(prompt, halt, ODDS_LIKELY)
+            return _Plan("never" if is_call else "only", ask.tools)
         request, spoken = request_in(ask), self._chooser.spoken_of(ask)
         if ask.choice == "either" and forbids(request):
             return _Plan("only", ask.tools, scores=spoken, text=NOTHING_DONE)
-        if ask.choice == "either" and not self._is_call(prompt, halt):
+        if ask.choice == "either" and not self._is_call(prompt, halt, self._chooser.odds_needed(ask, spoken)):
             return _Plan("only", ask.tools, scores=spoken)
         chosen = self._chooser.choose(ask, spoken, halt)
         if len(chosen.tools) > 1:
@@ -295,11 +289,11 @@ class LlamaDriver:
 
         return halt
 
-    def _is_call(self, prompt: list[int], halt: Halt) -> bool:
+    def _is_call(self, prompt: list[int], halt: Halt, odds_needed: float) -> bool:
         """Whether a call is what is meant, by the model's own reckoning."""
         if self._engine.prefill(prompt, halt=halt, on_progress=self._on_progress).outcome != "done":
             return False  # generate finds the same reason at once, and says it.
-        return self._call_odds() >= CALL_ODDS
+        return self._call_odds() >= odds_needed
 
     def _said(self, ask: AskModel, plan: _Plan, prompt: int, reused: int, began: int) -> Event:
         """The answer that was written without the model."""
@@ -315,9 +309,11 @@ class LlamaDriver:
         if plan.narrowed:
             with contextlib.suppress(GrammarError):  # What is said and what the rules allow may exclude each other.
                 return self._grammar(plan.tools, (*ask.narrowed, *plan.narrowed), plan.answer, plan.given)
-        return self._grammar(plan.tools, ask.narrowed, plan.answer)
+        answer: Answer = "line" if self._is_last_line(ask, plan.answer) else plan.answer
+        return self._grammar(plan.tools, ask.narrowed, answer)
 
-    def _is_last_sentence(self, ask: AskModel, decision: Answer) -> bool:
+    def _is_last_line(self, ask: AskModel, decision: Answer) -> bool:
+        """Whether this is a small model's answer to a result: what it adds to one line is that line again."""
         return not self._dialect.decides and ask.messages[-1].role == "tool" and decision == "only"
 
     def _call_odds(self) -> float:

@@ -86,6 +86,7 @@ def test_what_the_model_wrote_is_found_in_memory_again(driver):
     result = Message("tool", '{"sent_to":"operator"}', tool="notify")
     messages = (Message("user", request), said, result)
     second = answer(driver, ask(messages=messages, choice="answer", tools=(), max_tokens=4, effect_id=2))
+    assert isinstance(second, ModelAnswered), second
     assert second.usage.prompt - second.usage.evaluated >= first.usage.prompt
 
 
