@@ -32,7 +32,7 @@ PART_WORDS_MAX, REQUEST_WORDS_MAX = 16, 60
 _FORBIDS = re.compile(r"\W*(?:please\W+|no\W+)?(?:do\s+not|don['’]?t|never|under no circumstances)\b", re.IGNORECASE)
 _STILL_ASKS = re.compile(r"\W*(?:please\W+)?(?:do\s+not|don['’]?t|never)\s+(?:forget|fail|hesitate)\b", re.IGNORECASE)
 
-_PART = re.compile(r"(?<!\w)-?\d+(?:[.,'’]\d+)*(?:e[+-]?\d+(?!\w))?|[^\W\d_]+|°|%")
+_PART = re.compile(r"(?<![\w^])-?\d+(?:[.,'’]\d+)*(?:e[+-]?\d+(?!\w))?|[^\W\d_]+|°|%")
 _WORD = re.compile(r"[^\W_]+")
 _SMALL = "two three four five six seven eight nine ten eleven twelve"
 _NUMBER_WORDS = {word: number for number, word in enumerate(_WORD.findall(_SMALL), 2)}
@@ -83,12 +83,13 @@ class Evidence:
 
 @dataclass(frozen=True)
 class _Mention:
-    """A number in a request, its unit, and the stems before and behind it."""
+    """A number in a request, its unit, and the stems before and behind it; in digits, or as a word, which says less."""
 
     value: Decimal
     unit: tuple[str, Decimal] | None
     before: str
     behind: str
+    in_digits: bool
 
 
 def forbids(request: str) -> bool:
@@ -244,6 +245,8 @@ class _Numbers:
     def of(self, name: str) -> tuple[Any, str]:
         """As `_of`: the numbers that may be meant, or what to ask for."""
         schema, own = self._schemas[name], self._own(name)
+        if not own and name not in self._required and not self._left_over():
+            return False, ""
         meant = [self._in_unit_of(name, mention) for mention in own or self._free(name)]
         values = list(dict.fromkeys(v for v in map(_plain, meant) if admits(schema, v, Document(schema))))
         if values and (own or name not in self._required or self._enough()):
@@ -262,6 +265,12 @@ class _Numbers:
         unit = _unit_of(name)
         unowned = (m for m, owners in zip(self._mentions, self._owners, strict=True) if not owners)
         return [m for m in unowned if unit is None or m.unit is None or m.unit[0] == unit[0]]
+
+    def _left_over(self) -> bool:
+        """Whether there are more unowned numbers than the required arguments take."""
+        open_names = [name for name in self._required if not self._own(name)]
+        unowned = (m for m, owners in zip(self._mentions, self._owners, strict=True) if not owners)
+        return sum(mention.in_digits for mention in unowned) > len(open_names)
 
     def _enough(self) -> bool:
         """Whether there are as many unowned numbers as required arguments without one of their own."""
@@ -304,7 +313,13 @@ def _mentions(request: str) -> Iterator[_Mention]:
             if parts[place - 1 : place] in (["minus"], ["negative"]):
                 value = -abs(value)
             before = [each for each in parts[max(0, place - 2) : place] if each not in _BETWEEN]
-            yield _Mention(value * times, unit, stem(before[-1]) if before else "", behind[0] if behind else "")
+            yield _Mention(
+                value * times,
+                unit,
+                stem(before[-1]) if before else "",
+                behind[0] if behind else "",
+                part[-1].isdecimal(),
+            )
 
 
 def _value(part: str, has_unit: bool) -> Decimal | None:
