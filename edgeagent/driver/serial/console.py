@@ -39,6 +39,7 @@ READY: tuple[State, ...] = ("boot_loader", "shell", "repl")
 ECHO_S = 2.0
 """How long a typed line may take to come back."""
 
+CONFIRM_S = 3.0  # One attempt at a prompt while entering: many times what a live one needs.
 NUDGE_S = 1.0
 TYPING_TRIES = 3
 """A line whose echo differs was never entered, so it may be typed again, slower each time."""
@@ -145,7 +146,8 @@ class Console:
                     self.running = ""
                     view = self._fresh(view)
                 elif self._quiet(view):
-                    state = self.confirm(max(0.5, until - time.monotonic()))
+                    # A shell that is just starting may swallow what is typed; then it is asked again.
+                    state = self.confirm(max(0.5, min(CONFIRM_S, until - time.monotonic())))
                     if state in (*READY, "log_in", "password"):
                         return state
             return self.state
