@@ -113,8 +113,13 @@ class Grammars:
         self._engine = engine
         self._compiled: OrderedDict[bytes, Compiled] = OrderedDict()
 
-    def compile(self, text: str) -> Compiled:
-        """The compiled grammar. Raises GrammarError with the engine's reason."""
+    def compile(self, text: str, *, keep: bool = True) -> Compiled:
+        """The compiled grammar. Raises GrammarError with the engine's reason.
+
+        `keep=False` is for a grammar of one request, which hardly comes again.
+        """
+        if not keep:
+            return Compiled(self._make(text))
         key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         found = self._compiled.get(key)
         if found is None:

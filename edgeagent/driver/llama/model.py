@@ -308,7 +308,8 @@ class LlamaDriver:
     def _planned_grammar(self, ask: AskModel, plan: _Plan) -> Compiled:
         if plan.narrowed:
             with contextlib.suppress(GrammarError):  # What is said and what the rules allow may exclude each other.
-                return self._grammar(plan.tools, (*ask.narrowed, *plan.narrowed), plan.answer, plan.given)
+                narrowed = (*ask.narrowed, *plan.narrowed)
+                return self._grammar(plan.tools, narrowed, plan.answer, given=plan.given, keep=False)
         answer: Answer = "line" if self._is_last_line(ask, plan.answer) else plan.answer
         return self._grammar(plan.tools, ask.narrowed, answer)
 
@@ -331,15 +332,21 @@ class LlamaDriver:
         return [token for token, piece in enumerate(pieces) if piece.lstrip().startswith(first)]
 
     def _grammar(
-        self, tools: tuple[str, ...], narrowed: tuple[Narrowed, ...], answer: Answer, given: tuple[str, ...] = ()
+        self,
+        tools: tuple[str, ...],
+        narrowed: tuple[Narrowed, ...],
+        answer: Answer,
+        *,
+        given: tuple[str, ...] = (),
+        keep: bool = True,
     ) -> Compiled:
-        """The compiled grammar of these tools; both the text and its compilation are kept by the digest of the text."""
+        """The compiled grammar of these tools; kept, unless it is one request's own, by the digest of its text."""
         calls = calls_of([self._agent.family[name] for name in tools], narrowed, given)
         text = grammar_of(
             calls, self._dialect.frame, answer=answer, engine=self._grammars.kind, specials=self._specials
         )
         try:
-            return self._grammars.compile(text)
+            return self._grammars.compile(text, keep=keep)
         except GrammarError:
             check_calls(calls)  # Names the tool and the field.
             raise
