@@ -446,7 +446,13 @@ class _Gbnf:
 
     def choices(self) -> list[int]:
         fits = self._fits(self._letters)
-        return [token for token, fit in zip(self._letters, fits, strict=True) if fit][:CHOICES_MAX]
+        found = [token for token, fit in zip(self._letters, fits, strict=True) if fit][:CHOICES_MAX]
+        if found:
+            return found
+        # No ASCII letter can come next: a text in other letters must be written, which few tokens can.
+        everything = np.arange(self._engine.n_vocab)
+        fitting = [int(token) for token in everything[self._fits(everything)] if token not in self._engine.stop_ids]
+        return sorted(fitting, key=lambda token: -len(self._engine.vocabulary.piece(token)))[:CHOICES_MAX]
 
     def respelled(self, tokens: list[int]) -> list[int]:
         text = self._engine.detokenize(tokens).decode("utf-8", "replace")
