@@ -110,6 +110,8 @@ def evidence_of(tool: Tool, request: str) -> Evidence:
         fragment, question = _of(name, inner, request, numbers, parts, name in required)
         if question and (name in required or fragment is False):
             questions.append(question)
+        elif question:
+            narrowed.append((tool.name, name, canonical_json(False)))  # An option that nobody has named is left out.
         elif fragment is None or (fragment is False and name in required):
             continue
         else:

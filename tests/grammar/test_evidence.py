@@ -172,3 +172,4 @@ def test_an_argument_that_may_be_null_is_looked_into():
         """Light up."""
 
     assert evidence_of(lights, "Red lights at 40 percent.").given == ("color", "percent")
+    assert evidence_of(lights, "Lights!").narrowed == (("lights", "color", "false"), ("lights", "percent", "false"))
