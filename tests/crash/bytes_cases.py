@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from itertools import combinations, pairwise
-from os.path import commonprefix
+from os.path import commonpath
 
 from edgeagent.trace.record import decode_header
 from edgeagent.trace.recover import Clean, Damaged, Torn, examine
@@ -33,7 +33,7 @@ def cuts(source: bytes, stale: bytes, every: int = 1) -> Iterator[Case]:
                 if name == "stale" and at < borders[0]:
                     continue  # The header is durable before the first record is written.
                 # A tail may happen to be what stood there: then no more is missing than what differs.
-                real = at + len(commonprefix([tail, source[at:]]))
+                real = at + len(commonpath([tail, source[at:]]))
                 yield f"cut at {at}, {name} to {size}", _judged(source[:at] + tail, real, borders, bare=False)
 
 

@@ -129,6 +129,12 @@ class Grammars:
         self._compiled.move_to_end(key)
         return found
 
+    def forget(self) -> None:
+        """Give back what was made, some 10 MB; it is made again when it is asked for."""
+        self._compiled.clear()
+        for made in ("_tokenizer", "_hints", "_letters"):
+            vars(self).pop(made, None)
+
     def _make(self, text: str) -> Constraint:
         if self.kind == "gbnf":
             return _Gbnf.parse(text, self._engine, self._letters)

@@ -184,6 +184,7 @@ class LlamaDriver:
     def close(self) -> None:
         """End the thread, the template's process and the model. Nothing is posted afterwards."""
         self.stop()
+        self._grammars.forget()  # Nothing is written any more, and saving the memory needs room.
         if self._warm is not None:
             self._warm.save(self._engine, self._prefix_tokens)
         self._template.close()
