@@ -22,16 +22,12 @@ DENSITY_MAX = 200
 
 def exchange_of(messages: tuple[Message, ...]) -> Exchange:
     """Close a turn: its messages with their size, so that it need not be measured again."""
-    exact = sum(_exact_tokens(m) for m in messages)
-    return Exchange(messages, exact, sum(_estimated_bytes(m) for m in messages))
+    return Exchange(messages, *_size(messages))
 
 
 def tokens_of(messages: Iterable[Message], density: int) -> int:
     """Tokens of messages: exact for what the model wrote, else from the bytes. `density` is tokens per 100 bytes."""
-    exact = text_bytes = 0
-    for message in messages:
-        exact += _exact_tokens(message)
-        text_bytes += _estimated_bytes(message)
+    exact, text_bytes = _size(messages)
     return exact + estimate(text_bytes, density)
 
 
@@ -57,12 +53,16 @@ def fit(past: tuple[Exchange, ...], room: int, density: int) -> tuple[Exchange, 
     return past[len(past) - kept :]
 
 
-def _exact_tokens(message: Message) -> int:
-    return len(message.token_ids) // TOKEN_BYTES + MESSAGE_TOKENS
-
-
-def _estimated_bytes(message: Message) -> int:
-    return 0 if message.token_ids else len(message.text.encode())
+def _size(messages: Iterable[Message]) -> tuple[int, int]:
+    """Tokens that are known, and bytes whose tokens must be estimated."""
+    exact = text_bytes = 0
+    for message in messages:
+        exact += MESSAGE_TOKENS
+        if message.token_ids:
+            exact += len(message.token_ids) // TOKEN_BYTES
+        else:
+            text_bytes += len(message.text.encode())
+    return exact, text_bytes
 
 
 def density_from(prompt_tokens: int, prompt_bytes: int) -> int:
