@@ -30,15 +30,6 @@ def fold(step: GuardStep, records: Iterable[Record], state: State | None = None)
     return state, effects
 
 
-def disagreement(step: GuardStep, records: Iterable[Record]) -> TraceDisagrees | None:
-    """Return the first difference between what was recorded and what the agent does now, or None."""
-    try:
-        fold(step, records)
-    except TraceDisagrees as difference:
-        return difference
-    return None
-
-
 def _where(record: Record) -> str:
     return f"record {record.seq} ({type(record.event).__name__}, byte {record.offset})"
 

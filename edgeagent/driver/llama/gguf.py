@@ -60,7 +60,6 @@ _SCALARS = {
     11: Struct("<q"),
     12: Struct("<d"),
 }
-_INTEGERS = (0, 1, 2, 3, 4, 5, 10, 11)
 _BOOL, _STRING, _ARRAY = 7, 8, 9
 
 # Tensor type → (elements a block, bytes a block). Numbers that are missing were removed from the format.
