@@ -14,7 +14,17 @@ from edgeagent.cli import trace_export, trace_file, trace_sign
 from edgeagent.cli.options import find_trace_named, state_option
 from edgeagent.cli.screen import clock_text
 from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish, Say
-from edgeagent.core.events import Event, ModelAnswered, ModelFailed, SessionStarted, ToolFailed, ToolReturned, UserSaid
+from edgeagent.core.events import (
+    CALL_ODDS,
+    CALL_ODDS_NEEDED,
+    Event,
+    ModelAnswered,
+    ModelFailed,
+    SessionStarted,
+    ToolFailed,
+    ToolReturned,
+    UserSaid,
+)
 from edgeagent.core.state import State
 from edgeagent.errors import ConfigError, EdgeAgentError
 from edgeagent.runtime.recording import Recording, effects_of, load_recording, records_of
@@ -120,11 +130,22 @@ class _Told:
 
 
 def _why(found: Examined) -> Iterator[str]:
-    """The tools' scores of each ask, best first."""
+    """Of each ask: whether a call was meant, the tools' scores, best first, and how sure the model was of its calls."""
     for record in found.records:
-        if isinstance(record.event, ModelAnswered) and record.event.scores:
-            best_first = sorted(record.event.scores, key=lambda scored: -scored[1])
+        if not isinstance(record.event, ModelAnswered):
+            continue
+        scores = dict(record.event.scores)
+        odds, needed = scores.pop(CALL_ODDS, None), scores.pop(CALL_ODDS_NEEDED, None)
+        if odds is not None:
+            yield f"record {record.seq}: log-odds of a call {odds:g}" + (
+                f", needed {needed:g}" if needed is not None else ""
+            )
+        if scores:
+            best_first = sorted(scores.items(), key=lambda scored: -scored[1])
             yield f"record {record.seq} chose among: " + ", ".join(f"{tool} {score:g}" for tool, score in best_first)
+        if record.event.confidence:
+            sure = ", ".join(f"{100 * each:.0f} %" for each in record.event.confidence)
+            yield f"record {record.seq}: {sure} sure that this is the right call"
 
 
 def _use_text(use: Use) -> str:

@@ -44,14 +44,21 @@ def answer_unreadable(agent: Agent, state: State, because: str) -> Transition:
     return ask_or_close(agent, state, "either")
 
 
-def admit_calls(agent: Agent, state: State, calls: tuple[ToolCall, ...]) -> Transition:
-    """Admit the whole batch or none of it, before its first call runs."""
+def admit_calls(
+    agent: Agent, state: State, calls: tuple[ToolCall, ...], confidence: tuple[float, ...] = ()
+) -> Transition:
+    """Admit the whole batch or none of it, before its first call runs.
+
+    `confidence` is the driver's, one for each call; another number of them says nothing of any.
+    """
     if len(calls) > CALLS_MAX:
         return answer_unreadable(agent, state, f"{len(calls)} calls at once; {CALLS_MAX} is the most")
     pending: list[PendingCall] = []
-    for call in calls:
+    told = confidence if len(confidence) == len(calls) else (None,) * len(calls)
+    for call, probable in zip(calls, told, strict=True):
         state, effect_id = next_id(state)
-        pending.append(_checked(agent, state, call, effect_id, tuple(pending)))
+        checked = _checked(agent, state, call, effect_id, tuple(pending))
+        pending.append(checked if probable is None else replace(checked, confidence=probable))
     runnable = [c for c in pending if c.answer is None]
     limit = limit_for_calls(agent, state, len(runnable))
     if limit is not None:

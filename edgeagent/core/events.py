@@ -14,6 +14,9 @@ from edgeagent.core.values import Stop, Usage
 ModelFailure = Literal["context_full", "engine", "time", "unavailable"]
 ToolFailure = Literal["raised", "time_out", "rejected", "unavailable"]
 
+CALL_ODDS, CALL_ODDS_NEEDED = "(call)", "(needed)"
+"""Names among an answer's scores: the log-odds that a call is meant, and those from which on one is made."""
+
 
 class SessionStarted(msgspec.Struct, frozen=True, array_like=True, tag=1):
     """The session's fixed inputs. `agent_digest` is `Agent.digest`, `context_tokens` the size of the model's window."""
@@ -38,7 +41,10 @@ class ModelAnswered(msgspec.Struct, frozen=True, array_like=True, tag=3):
     """The model wrote `text` in answer to an AskModel; it is read inside step.
 
     `token_ids` as in `Message`. `closed_early` says that the limit was near and the shortest completion was forced.
-    `scores` say how well each admissible tool fits the request, where the driver compared them.
+    `scores` say how well each admissible tool fits the request, where the driver compared them; under `CALL_ODDS` and
+    `CALL_ODDS_NEEDED` (no tool can have such a name) how clearly a call is meant at all, and from where on one is made.
+    `confidence` is, for each call in the text and in their order, how probable it is that the call is the right one;
+    empty where the driver does not tell.
     """
 
     at_ms: int
@@ -49,6 +55,7 @@ class ModelAnswered(msgspec.Struct, frozen=True, array_like=True, tag=3):
     token_ids: bytes = b""
     closed_early: bool = False
     scores: tuple[tuple[str, float], ...] = ()
+    confidence: tuple[float, ...] = ()
 
 
 class ModelFailed(msgspec.Struct, frozen=True, array_like=True, tag=4):

@@ -40,7 +40,8 @@ class PendingCall(msgspec.Struct, frozen=True, array_like=True):
     `question_id` is not 0 while (and after) a person is asked, `confirmed` says that a yes has been used up;
     `answer` is None until known, `ran` says that it is the tool's own and not a refusal. `because` is why the person
     is asked, `asked_ms` when the waiting began and `expires_ms` when the question lapses. `lost` counts crashes
-    while the call or its question was out.
+    while the call or its question was out. `confidence` is how probable the driver held the call to be right, None if
+    it did not say.
     """
 
     effect_id: int
@@ -54,6 +55,7 @@ class PendingCall(msgspec.Struct, frozen=True, array_like=True):
     asked_ms: int = 0
     expires_ms: int = 0
     lost: int = 0
+    confidence: float | None = None
 
 
 class AwaitingCalls(msgspec.Struct, frozen=True, array_like=True, tag=4):

@@ -178,7 +178,7 @@ def _on_model_answered(agent: Agent, state: State, event: ModelAnswered) -> Tran
         case Unreadable(because=because):
             return answer_unreadable(agent, heard(state, written), because)
         case Calls(calls=calls):
-            return admit_calls(agent, heard(state, written), calls)
+            return admit_calls(agent, heard(state, written), calls, event.confidence)
         case _:
             assert_never(reading)
 

@@ -24,7 +24,7 @@ Signature = tuple[Kind, str]
 class Fact:
     """One position. Arguments and user texts are read only when a formula asks for them."""
 
-    __slots__ = ("_arguments", "_state", "_tool", "at_ms", "kind", "text", "tool", "turn", "untrusted")
+    __slots__ = ("_arguments", "_state", "_tool", "at_ms", "confidence", "kind", "text", "tool", "turn", "untrusted")
 
     def __init__(
         self,
@@ -42,13 +42,20 @@ class Fact:
         self.turn = turn
         self.text = text
         self.untrusted = untrusted
+        self.confidence: float | None = None
         self._arguments: str | dict[str, Any] = {}
         self._tool: Tool | None = None
         self._state: State | None = None
 
-    def with_call(self, arguments: str | dict[str, Any], tool: Tool | None, state: State | None) -> Fact:
+    def with_call(
+        self,
+        arguments: str | dict[str, Any],
+        tool: Tool | None,
+        state: State | None,
+        confidence: float | None = None,
+    ) -> Fact:
         """Say which call this is about (itself changed, for use right after making it)."""
-        self._arguments, self._tool, self._state = arguments, tool, state
+        self._arguments, self._tool, self._state, self.confidence = arguments, tool, state, confidence
         return self
 
     @property
@@ -102,7 +109,8 @@ def of_event(agent: Agent, state: State, event: Event, kind: Kind, call: Pending
     if call is not None:
         tool = agent.by_name.get(call.tool)
         came_in = kind in ("returned", "failed") and not (tool is not None and tool.trusted)
-        return Fact(kind, call.tool, now, state.turn, untrusted=came_in).with_call(call.arguments, tool, state)
+        fact = Fact(kind, call.tool, now, state.turn, untrusted=came_in)
+        return fact.with_call(call.arguments, tool, state, call.confidence)
     if isinstance(event, UserSaid):
         turn = state.turn + 1 if isinstance(state.phase, Idle) else state.turn
         return Fact(kind, "", now, turn, text=event.text)
@@ -114,7 +122,9 @@ def of_effect(agent: Agent, state: State, effect: Effect) -> Fact:
     if not isinstance(effect, CallTool):
         return Fact("other", "", state.now_ms, state.turn)
     fact = Fact("called", effect.tool, state.now_ms, state.turn)
-    return fact.with_call(effect.arguments, agent.by_name.get(effect.tool), state)
+    call = running(state, effect.effect_id)
+    tool = agent.by_name.get(effect.tool)
+    return fact.with_call(effect.arguments, tool, state, call.confidence if call else None)
 
 
 def running(state: State, effect_id: int) -> PendingCall | None:

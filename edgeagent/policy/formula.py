@@ -238,6 +238,20 @@ class Argument(Formula):
 
 
 @dataclass(frozen=True, repr=False)
+class Confident(Formula):
+    """The call that the position is about was held to be right with at least this probability; false if not known."""
+
+    at_least: float
+
+    def __repr__(self) -> str:
+        return f"confident({self.at_least!r})"
+
+    def explain(self) -> str:
+        """Return the formula as a part of a sentence."""
+        return f"the model is at least {100 * self.at_least:g} % sure of the call"
+
+
+@dataclass(frozen=True, repr=False)
 class Clock(Formula):
     """The time of day is in [start, end), in minutes after midnight; over midnight when end is not after start."""
 
@@ -483,6 +497,16 @@ def tainted(within: Window | str = SESSION) -> Formula:
     return Once(Untrusted(), window(within))
 
 
+def confident(at_least: float) -> Formula:
+    """The call was held to be right with at least this probability (0 to 1). Raises ConfigError.
+
+    A call of which the model did not say how sure it is fails this, whatever the number.
+    """
+    if isinstance(at_least, bool) or not isinstance(at_least, int | float) or not 0 <= at_least <= 1:
+        raise ConfigError(f"confident({at_least!r}): a probability is from 0 to 1")
+    return Confident(float(at_least))
+
+
 def clock(start: str, end: str, utc_offset_minutes: int = 0) -> Formula:
     """The time of day is from `start` up to but not including `end`, both `HH:MM`. Raises ConfigError."""
     return Clock(_minutes(start), _minutes(end), utc_offset_minutes)
@@ -639,5 +663,6 @@ def tools_of(formulas: Iterable[Formula]) -> tuple[str, ...]:
 def speaks_of_calls(formula: Formula) -> bool:
     """Whether it makes a difference to the formula that its position is a call."""
     return any(
-        isinstance(f, Acts | Argument) or (isinstance(f, Happened) and f.kind == "called") for f in walk(formula)
+        isinstance(f, Acts | Argument | Confident) or (isinstance(f, Happened) and f.kind == "called")
+        for f in walk(formula)
     )

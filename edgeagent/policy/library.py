@@ -26,6 +26,7 @@ from edgeagent.policy.formula import (
     at_least,
     call,
     clock,
+    confident,
     denied,
     k_of,
     last_seconds,
@@ -126,6 +127,16 @@ def confirm_before(*tools: str, when: Formula | None = None, because: str = "") 
         raise ConfigError("confirm_before() names neither a tool nor a `when`; use when=call() to ask every time")
     why = because or f"{_named(tools)} needs a person's yes"
     return Rule("confirm_before", ~_calls_when(tools, when), why, "ask")
+
+
+def confirm_below(probability: float, *tools: str, because: str = "") -> Rule:
+    """A person must say yes to a call of these tools (any that is not a read, if none is named) that is less probable.
+
+    A call of which the model did not say how sure it is counts as less probable. Raises ConfigError.
+    """
+    calls = call(*tools) if tools else acts()
+    why = because or f"the model is less than {100 * probability:g} % sure that this is the right call"
+    return Rule("confirm_below", calls.implies(confident(probability)), why, "ask")
 
 
 def no_effect_after_untrusted(

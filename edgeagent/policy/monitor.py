@@ -28,6 +28,7 @@ from edgeagent.policy.formula import (
     Argument,
     AtLeast,
     Clock,
+    Confident,
     Formula,
     Happened,
     Historically,
@@ -51,7 +52,7 @@ Now = tuple[int, int, int, int]
 """The stamps of a position: 0 (session), turn, milliseconds, number."""
 
 Bound = Literal["exact", "upper", "lower"]
-"""How argument comparisons are read: as they are; or, when the arguments are not known yet, as true or as false."""
+"""How arguments and confidence are read: as they are; or, when the call is not known yet, as true or as false."""
 
 Value = Callable[[Fact, Memory, Now, list[bool]], bool]
 """A formula's value at the position that is being appended to `memory`; the list holds the rows' values so far."""
@@ -181,7 +182,7 @@ class Monitor:
         match f:
             case Acts():
                 return s[0] == "called" and s[1] in self.acting
-            case Happened() | Said() | Untrusted() | Argument() | Clock():
+            case Happened() | Said() | Untrusted() | Argument() | Confident() | Clock():
                 return _atom(f, s, bound)
             case Not(of=of):
                 return _not(self._value(of, s, _opposite(bound), live))
@@ -328,7 +329,9 @@ def _left_value(slot: int) -> Value:
 # -- atoms ---------------------------------------------------------------------------------------------------------
 
 
-def _atom(f: Happened | Said | Untrusted | Argument | Clock, signature: Signature, bound: Bound) -> bool | Value:
+def _atom(
+    f: Happened | Said | Untrusted | Argument | Confident | Clock, signature: Signature, bound: Bound
+) -> bool | Value:
     kind, tool = signature
     match f:
         case Happened():
@@ -345,6 +348,10 @@ def _atom(f: Happened | Said | Untrusted | Argument | Clock, signature: Signatur
             if not tool or bound != "exact":
                 return bool(tool) and bound == "upper"
             return _argument(f)
+        case Confident(at_least=at_least):
+            if not tool or bound != "exact":
+                return bool(tool) and bound == "upper"
+            return lambda fact, memory, now, values: fact.confidence is not None and fact.confidence >= at_least
         case Clock():
             return _clock(f)
         case _:

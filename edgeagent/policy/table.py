@@ -7,8 +7,9 @@
     because = "more than 100 goes through the office"
 
 A condition is one table: an argument with one comparison; `called`, `returned`, `failed`, `confirmed` or `denied`
-with a tool (or a list); `said` with a pattern; `tainted = true`; each of the past ones may have `within`, and then
-(or with `times`) it is about the past and not only about the moment. `all`, `any` and `not` combine conditions.
+with a tool (or a list); `said` with a pattern; `confident` with a probability; `tainted = true`; each of the past ones
+may have `within`, and then (or with `times`) it is about the past and not only about the moment. `all`, `any` and `not`
+combine conditions.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from edgeagent.policy.formula import (
     at_least,
     call,
     clock,
+    confident,
     confirmed,
     denied,
     failed,
@@ -171,13 +173,14 @@ class _Reader:
 
 _Make = Callable[[_Reader, dict[str, Any]], Rule]
 
-_FIXED_VERDICT = ("confirm_before", "lock_after_no", "halt_when")
+_FIXED_VERDICT = ("confirm_before", "confirm_below", "lock_after_no", "halt_when")
 
 RULES: dict[str, _Make] = {
     "at_most": lambda r, c: library.at_most(r.count("n"), *r.tools(needed=False), per=r.window("per"), **c),
     "confirm_before": lambda r, c: library.confirm_before(
         *r.tools(needed=False), when=r.optional_condition("when"), **c
     ),
+    "confirm_below": lambda r, c: library.confirm_below(r.number("probability"), *r.tools(needed=False), **c),
     "cooldown": lambda r, c: library.cooldown(r.tools(), r.number("seconds"), **c),
     "guard": lambda r, c: library.guard(r.tools(), r.condition("require"), **c),
     "halt_when": lambda r, c: library.halt_when(r.condition("when"), **c),
@@ -259,6 +262,12 @@ def _tainted(value: Any, rest: dict[str, Any]) -> Formula:
     return tainted(within) if value else ~tainted(within)
 
 
+def _confident(value: Any, rest: dict[str, Any]) -> Formula:
+    if rest:
+        raise ConfigError("confident stands alone, with a probability from 0 to 1")
+    return confident(value)
+
+
 def _several(join: Callable[[Iterable[Formula]], Formula]) -> Callable[[Any, dict[str, Any]], Formula]:
     def read(value: Any, rest: dict[str, Any]) -> Formula:
         if rest or not isinstance(value, list) or not value:
@@ -284,6 +293,7 @@ _CONDITIONS: dict[str, Callable[[Any, dict[str, Any]], Formula]] = {
     "confirmed": _event(confirmed),
     "denied": _event(denied),
     "said": _event(said),
+    "confident": _confident,
     "tainted": _tainted,
     "all": _several(_every),
     "any": _several(_some),

@@ -15,6 +15,7 @@ from edgeagent.policy.formula import (
     at_least,
     call,
     clock,
+    confident,
     confirmed,
     denied,
     historically,
@@ -41,6 +42,7 @@ EVERY = (
     k_of(2, call("a"), call("b"), clock("08:00", "18:30", 60)),
     arg("to.address").among("a@b.c", 7, True, None) | arg("name").matches("[a-z]+") | arg("x").from_user(),
     arg("n") != 4,
+    call("pay").implies(confident(0.6)),
 )
 
 
@@ -136,6 +138,15 @@ def test_a_comparison_of_an_argument_that_is_not_given_is_false():
     assert not value(arg("n") <= 5, pay())
     assert not value(arg("n") != 5, pay())
     assert not value(arg("n") <= 5, Fact("said"))
+
+
+@pytest.mark.parametrize(("told", "holds"), [(0.6, True), (0.59, False), (None, False)])
+def test_a_call_of_which_nobody_said_how_sure_it_is_counts_as_unsure(told, holds):
+    assert value(confident(0.6), Fact("called", "pay").with_call({}, None, None, told)) is holds
+
+
+def test_what_is_no_call_is_not_sure():
+    assert not value(confident(0), Fact("said"))
 
 
 def test_a_nested_argument_is_reached_by_its_path():

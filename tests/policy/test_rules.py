@@ -15,12 +15,13 @@ from edgeagent.core.effects import AskModel, CallTool, Finish, Say
 from edgeagent.core.state import Finished, State
 from edgeagent.errors import ConfigError
 from edgeagent.policy.fact import Fact
-from edgeagent.policy.formula import arg, at_least, call, confirmed, failed, once, returned, said, since
+from edgeagent.policy.formula import arg, at_least, call, confident, confirmed, failed, once, returned, said, since
 from edgeagent.policy.guard import ALLOW, Ask, Halt, Refuse, RuleGuard
 from edgeagent.policy.library import (
     Rule,
     at_most,
     confirm_before,
+    confirm_below,
     cooldown,
     guard,
     halt_when,
@@ -71,6 +72,7 @@ EVERY = (
     at_most(3, "fetch", per="turn"),
     never("pay", when=arg("amount") > 5),
     confirm_before("pay"),
+    confirm_below(0.6),
     no_effect_after_untrusted(),
     cooldown("pay", 60),
     only_between("pay", "08:00", "18:00"),
@@ -138,6 +140,10 @@ def test_effects_that_are_no_calls_are_only_stopped_by_a_halt():
 def test_a_session_that_has_ended_is_not_ended_again():
     watch = RuleGuard((halt_when(~said("magic")),), AGENT)
     assert watch.judge(watch.monitor.start(), State(phase=Finished("over")), Say(1, "over")) == ALLOW
+
+
+def test_a_tool_is_offered_while_nobody_knows_how_sure_its_call_will_be():
+    assert narrowed(guard("pay", confident(0.6))).tools == ("pay", "fetch")
 
 
 def test_a_tool_that_no_arguments_could_get_through_is_not_offered():

@@ -7,10 +7,11 @@ import tomllib
 import pytest
 
 from edgeagent.errors import ConfigError
-from edgeagent.policy.formula import arg, at_least, confirmed, failed, once, returned, said, tainted
+from edgeagent.policy.formula import arg, at_least, confident, confirmed, failed, once, returned, said, tainted
 from edgeagent.policy.library import (
     at_most,
     confirm_before,
+    confirm_below,
     cooldown,
     guard,
     halt_when,
@@ -88,6 +89,16 @@ tool = "pay"
 [[policy.rules]]
 rule = "halt_when"
 when = { failed = [], within = "turn", times = 3 }
+
+[[policy.rules]]
+rule = "confirm_below"
+probability = 0.6
+tool = "pay"
+
+[[policy.rules]]
+rule = "never"
+tool = "valve"
+when = { not = { confident = 0.9 } }
 """
 
 
@@ -109,6 +120,8 @@ def test_a_table_says_the_same_as_python():
         repr(quorum(1, "valve", once(returned("a"), "session"), arg("to").from_user())),
         repr(lock_after_no("pay")),
         repr(halt_when(at_least(3, failed(), "turn"))),
+        repr(confirm_below(0.6, "pay")),
+        repr(never("valve", when=~confident(0.9))),
     ]
 
 
@@ -139,6 +152,12 @@ def test_every_ready_rule_can_be_written_as_a_table():
             "policy.rules[10].verdict: lock_after_no",
         ),
         ("times = 3", "time = 3", "policy.rules[11].when: time is unknown"),
+        (
+            "probability = 0.6",
+            "probability = 60",
+            "policy.rules[12].rule: confident(60.0): a probability is from 0 to 1",
+        ),
+        ("confident = 0.9", "confident = true", "policy.rules[13].when: confident(True): a probability is from 0 to 1"),
         ('verdict = "ask"', 'verdict = "maybe"', "line 16: policy.rules[1].verdict: is 'maybe'"),
     ],
 )
