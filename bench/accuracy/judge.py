@@ -1,51 +1,71 @@
-"""Is a call the right one? BFCL's rows by BFCL's own checker, everything else by ours.
+"""Are the calls the right ones? BFCL's rows by BFCL's own checker, needle's by needle's own comparison, ours by ours.
 
 BFCL's checker imports a table of all the models it knows, and with it their clients. We give it that one table empty of
-them: what it checks is untouched.
+them: what it checks is untouched. Of several calls each is wanted once, in any order.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
-import math
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from bench.accuracy.cases import Case, own_name, package
+from bench.accuracy.cases import Case, Checker, Wanted, needle_module, own_name
+from bench.accuracy.packages import package
 from edgeagent.core.values import ToolCall
 
-OURS, BFCLS = "our own checker", "the checker of bfcl-eval"
+CHECKERS: Mapping[Checker, str] = {
+    "bfcl": "the AST checker of bfcl-eval",
+    "needle": "the comparison of cactus-needle",
+    "ours": "our own checker",
+}
+
 _MODEL = "edgeagent"
 
 
-def checker_of(case: Case) -> str:
-    """Which checker judges the case."""
-    return BFCLS if case.row else OURS
+def is_right_tool(case: Case, *calls: ToolCall) -> bool:
+    """Whether the calls are of the tools that are wanted, each as often as it is."""
+    return sorted(call.tool for call in calls) == sorted(each.tool for each in case.wanted)
 
 
-def is_right(case: Case, call: ToolCall) -> bool:
-    """Whether this is the call that the request asks for."""
-    assert case.right is not None
-    if case.calls > 1:
-        return False
-    if case.row:
-        return _bfcl_right(case, call)
-    return call.tool in case.right and _arguments_right(case, call, case.right[call.tool])
+def is_right(case: Case, *calls: ToolCall) -> bool:
+    """Whether these are the calls that the request asks for; where it asks for none, whether there is none."""
+    if not calls or not case.wanted:
+        return not calls and not case.wanted
+    match case.checker:
+        case "bfcl":
+            return _right_by_bfcl(case, calls)
+        case "needle":
+            return _right_by_needle(case, calls)
+        case "ours":
+            return _right_by_us(case, calls)
 
 
-def _arguments_right(case: Case, call: ToolCall, right: Mapping[str, list[Any]]) -> bool:
+def _right_by_us(case: Case, calls: Sequence[ToolCall]) -> bool:
+    left = list(case.wanted)
+    for call in calls:
+        fitting = next((each for each in left if _fits(case, call, each)), None)
+        if fitting is None:
+            return False
+        left.remove(fitting)
+    return not left
+
+
+def _fits(case: Case, call: ToolCall, wanted: Wanted) -> bool:
     """Each argument as it was said; what was left out, or not asked for, has its default."""
+    if call.tool != wanted.tool:
+        return False
     parameters = inspect.signature(case.agent.by_name[call.tool].function).parameters
     arguments = {name: each.default for name, each in parameters.items() if each.default is not inspect.Parameter.empty}
-    wanted = {name: [_folded(each) for each in values] for name, values in right.items()}
+    right = {name: [_folded(each) for each in values] for name, values in wanted.arguments.items()}
     defaults = {name: [_folded(value)] for name, value in arguments.items()}
     written = {name: _folded(value) for name, value in (arguments | call.arguments).items()}
-    allowed = defaults | wanted
-    return written.keys() >= wanted.keys() and all(value in allowed.get(name, ()) for name, value in written.items())
+    allowed = defaults | right
+    return written.keys() >= right.keys() and all(value in allowed.get(name, ()) for name, value in written.items())
 
 
 def _folded(value: Any) -> Any:
@@ -56,18 +76,32 @@ def _folded(value: Any) -> Any:
     return float(value) if isinstance(value, int) else value
 
 
-def _bfcl_right(case: Case, call: ToolCall) -> bool:
+def _right_by_needle(case: Case, calls: Sequence[ToolCall]) -> bool:
+    """As its harness has it: the same calls, letters folded, and no argument more or less."""
+    key = _needle_key()
+    written = [key({"name": call.tool, "arguments": call.arguments}) for call in calls]
+    right = [key({"name": w.tool, "arguments": {k: v[0] for k, v in w.arguments.items()}}) for w in case.wanted]
+    return sorted(written) == sorted(right)
+
+
+@cache
+def _needle_key() -> Callable[[dict[str, Any]], str]:
+    found: Callable[[dict[str, Any]], str] = needle_module("_harness")._key
+    return found
+
+
+def _right_by_bfcl(case: Case, calls: Sequence[ToolCall]) -> bool:
     names = {own_name(function["name"]): function["name"] for function in case.row["function"]}
-    answers = [{names[name]: dict(arguments)} for name, arguments in (case.right or {}).items()]
-    category = case.id.rpartition("_")[0]
-    written, checker = [{names[call.tool]: call.arguments}], _checker()
+    answers = [{names[each.tool]: dict(each.arguments)} for each in case.wanted]
+    written = [{names.get(call.tool, call.tool): dict(call.arguments)} for call in calls]
+    category, checker = case.id.rpartition("_")[0], _bfcl_checker()
     language = sys.modules["bfcl_eval.constants.enums"].Language.PYTHON
     told = checker(case.row["function"], written, answers, language, category, _MODEL)
     return bool(told["valid"])
 
 
 @cache
-def _checker() -> Callable[..., dict[str, Any]]:
+def _bfcl_checker() -> Callable[..., dict[str, Any]]:
     sys.path.append(str(package("bfcl")))
     table = types.ModuleType("bfcl_eval.constants.model_config")
     table.__dict__["MODEL_CONFIG_MAPPING"] = {_MODEL: types.SimpleNamespace(underscore_to_dot=False)}
@@ -76,14 +110,3 @@ def _checker() -> Callable[..., dict[str, Any]]:
         "bfcl_eval.eval_checker.ast_eval.ast_checker"
     ).ast_checker
     return found
-
-
-def wilson(right: int, rows: int) -> tuple[float, float]:
-    """The 95 % interval of a share (Wilson's)."""
-    if not rows:
-        return 0.0, 1.0
-    z, share = 1.959964, right / rows
-    middle = share + z * z / (2 * rows)
-    half = z * math.sqrt(share * (1 - share) / rows + z * z / (4 * rows * rows))
-    whole = 1 + z * z / rows
-    return max(0.0, (middle - half) / whole), min(1.0, (middle + half) / whole)

@@ -1,0 +1,211 @@
+"""Who answers a request? Our driver, or what else can be had: a grammar of llama.cpp's own, or a parser and no grammar.
+
+Every engine gets the same text before the same request, and the same file and threads. Each begins every case with an
+empty memory, unless it is to stay warm; rendering the prompt and compiling the grammar are part of a case's time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from bench.accuracy.cases import Case
+from bench.accuracy.tally import Answered
+from edgeagent.codec.dialect import Family, dialect_called, dialect_for
+from edgeagent.core.agent import Agent, Calls
+from edgeagent.core.effects import AskModel
+from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED, Event, ModelAnswered, ModelFailed
+from edgeagent.core.values import Message, ToolCall
+from edgeagent.driver.llama.constraint import Grammars
+from edgeagent.driver.llama.engine import Engine, physical_cores
+from edgeagent.driver.llama.gguf import check_gguf
+from edgeagent.driver.llama.model import LlamaDriver
+from edgeagent.driver.llama.store import find
+from edgeagent.driver.llama.template import Template, builtin_template
+
+WINDOW_TOKENS = 4096
+CALL_TOKENS_MAX = 200
+
+
+class Subject(Protocol):
+    """One loaded model that is asked one case after another."""
+
+    def ask(self, case: Case) -> Answered:
+        """What is answered to the request, and what that cost."""
+
+    def close(self) -> None:
+        """Free the model."""
+
+
+def file_of(model: str) -> Path:
+    """The file of a model that is given by name or path. Raises EdgeAgentError."""
+    return Path(model) if model.endswith(".gguf") else find(model)
+
+
+def _spoken(file: Path) -> tuple[Template, Family]:
+    """The template and the dialect that a running agent would have with this file."""
+    about = check_gguf(file)
+    template = Template(about.chat_template or builtin_template(about.architecture))
+    template.start()
+    return template, dialect_called(dialect_for(about.chat_template or ""))
+
+
+class Ours:
+    """Our model driver; with `chooses=False` the model spells the tool's name."""
+
+    def __init__(self, model: str | Path, *, threads: int | None, chooses: bool = True, warm: bool = False) -> None:
+        path = file_of(str(model))
+        self._engine = Engine.load(path, n_ctx=WINDOW_TOKENS, threads=threads, sequences=2)
+        self._template, self._dialect = _spoken(path)
+        self._grammars = Grammars(self._engine)
+        self._chooses, self._warm = chooses, warm
+
+    def event(self, case: Case) -> Event:
+        """The driver's event for the request."""
+        agent = dataclasses.replace(case.agent, dialect=self._dialect)
+        if not self._warm:
+            self._engine.forget()
+        driver = LlamaDriver(self._engine, self._template, self._grammars, agent, chooses=self._chooses)
+        driver.stop()
+        message = Message("user", case.request)
+        return driver.answer(AskModel(1, (message,), agent.tool_names, "either", CALL_TOKENS_MAX, 0, 1))
+
+    def ask(self, case: Case) -> Answered:
+        """The event, read as a step reads it."""
+        return answered(self.event(case), self._dialect)
+
+    def close(self) -> None:
+        """Free the model."""
+        self._template.close()
+        self._engine.close()
+
+
+def answered(event: Event, dialect: Family) -> Answered:
+    """What an event says."""
+    if isinstance(event, ModelFailed):
+        return Answered((), event.message, failed=event.message, margin=-math.inf)
+    assert isinstance(event, ModelAnswered)
+    reading = dialect.read(event.text)
+    calls = reading.calls if isinstance(reading, Calls) else ()
+    return Answered(
+        calls,
+        event.text,
+        margin=_margin(event, bool(calls)),
+        confidence=event.confidence,
+        tokens=event.usage.completion,
+        prompt_tokens=event.usage.prompt,
+    )
+
+
+def _margin(event: ModelAnswered, called: bool) -> float | None:
+    """By how much a call was meant: the odds over those needed. What was not called all the same, a rule refused."""
+    scores = dict(event.scores)
+    if CALL_ODDS not in scores:
+        return None if called else -math.inf
+    margin = scores[CALL_ODDS] - scores.get(CALL_ODDS_NEEDED, 0.0)
+    return -math.inf if margin >= 0 and not called else margin
+
+
+class _Llama:
+    """The high-level class of llama-cpp-python, with our prompt."""
+
+    def __init__(self, model: str | Path, *, threads: int | None, warm: bool = False) -> None:
+        from llama_cpp import Llama
+
+        path = file_of(str(model))
+        count = threads or physical_cores()
+        self._llama: Any = Llama(str(path), n_ctx=WINDOW_TOKENS, n_threads=count, n_threads_batch=count, verbose=False)
+        self._template, self._dialect = _spoken(path)
+        self._warm = warm
+
+    def _complete(self, agent: Agent, request: str, **options: Any) -> tuple[str, int, int]:
+        """What is written, in how many tokens, and those of the prompt."""
+        if not self._warm:
+            self._llama.reset()
+        done = self._llama.create_completion(
+            self._prompt(agent, request), max_tokens=CALL_TOKENS_MAX, temperature=0.0, **options
+        )
+        usage = done["usage"]
+        return str(done["choices"][0]["text"]), usage["completion_tokens"], usage["prompt_tokens"]
+
+    def _prompt(self, agent: Agent, request: str) -> str:
+        """The prompt that our driver makes, as text. The class puts the first token before it itself."""
+        system = self._dialect.system_text(agent.system, agent.tools)
+        chat = [{"role": "system", "content": system}, *self._dialect.chat([Message("user", request)])]
+        bos, eos = (self._llama._model.token_get_text(id) for id in (self._llama.token_bos(), self._llama.token_eos()))
+        rendered = self._template.render(chat, add_generation_prompt=True, bos_token=bos, eos_token=eos)
+        return rendered.removeprefix(bos)
+
+    def close(self) -> None:
+        """Free the model."""
+        self._template.close()
+        self._llama.close()
+
+
+class LlamaCppPython(_Llama):
+    """llama-cpp-python with `grammar=` made from the JSON schema of a call: it always writes one."""
+
+    def ask(self, case: Case) -> Answered:
+        """The call that it writes; none that is cut off by the limit."""
+        from llama_cpp.llama_grammar import LlamaGrammar
+
+        try:
+            grammar = LlamaGrammar.from_json_schema(json.dumps(call_schema(case.agent)), verbose=False)
+            text, tokens, prompt = self._complete(case.agent, case.request, grammar=grammar)
+        except (RuntimeError, ValueError, AssertionError, KeyError, TypeError) as error:
+            text, tokens, prompt = f"{type(error).__name__}: {error}", 0, 0  # A schema that it cannot take.
+        call = first_call(text, case.agent.tool_names)
+        failed = "" if call else f"no whole call: {text[:200]}"
+        calls = (call,) if call else ()
+        return Answered(calls, text, failed, tokens=tokens, prompt_tokens=prompt)
+
+
+class Unconstrained(_Llama):
+    """The model writes as it likes; the first JSON in it that is a call counts. It may answer in words."""
+
+    def ask(self, case: Case) -> Answered:
+        """The first call in what it writes."""
+        text, tokens, prompt = self._complete(case.agent, case.request)
+        call = first_call(text, case.agent.tool_names)
+        return Answered((call,) if call else (), text, tokens=tokens, prompt_tokens=prompt)
+
+
+ENGINES: Mapping[str, Callable[..., Subject]] = {
+    "ours": Ours,
+    "spelling": lambda *given, **options: Ours(*given, **options, chooses=False),
+    "llama-cpp-python": LlamaCppPython,
+    "unconstrained": Unconstrained,
+}
+
+
+def call_schema(agent: Agent) -> dict[str, Any]:
+    """The JSON schema of a call of one of the agent's tools."""
+    options = []
+    for tool in agent.tools:
+        properties = {"name": {"const": tool.name}, "arguments": tool.parameters.schema}
+        options.append(
+            {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+        )
+    return {"anyOf": options} if len(options) > 1 else options[0]
+
+
+_NAME_KEYS, _ARGUMENT_KEYS = ("name", "function", "tool"), ("arguments", "parameters", "args")
+
+
+def first_call(text: str, tools: tuple[str, ...]) -> ToolCall | None:
+    """The first JSON object in the text that calls one of the tools, under whichever of the usual keys."""
+    for start in re.finditer(r"\{", text):
+        try:
+            value, _ = json.JSONDecoder().raw_decode(text, start.start())
+        except (ValueError, RecursionError):
+            continue
+        name = next((value[key] for key in _NAME_KEYS if isinstance(value.get(key), str)), "")
+        arguments = next((value[key] for key in _ARGUMENT_KEYS if isinstance(value.get(key), dict)), None)
+        if name in tools and arguments is not None:
+            return ToolCall(name, arguments)
+    return None

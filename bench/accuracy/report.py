@@ -1,0 +1,89 @@
+"""The figures as tables that can be read on a screen and pasted into a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_SHARES = {
+    "right_tool": "right tool",
+    "right_call": "right call",
+    "wrongly_refused": "wrongly refused",
+    "wrongly_called": "wrongly called",
+}
+
+Summary = Mapping[str, Any]
+
+
+def text_of(results: Sequence[Summary], points: Sequence[Summary] = ()) -> str:
+    """All tables that there are figures for. Brackets hold 95 % intervals, in per cent."""
+    tables = [sets_table(results)]
+    tables += [groups_table(results)] if any("groups" in each for each in results) else []
+    tables += [confidence_table(results)] if any("confidence" in each for each in results) else []
+    tables += [points_table(points)] if points else []
+    return "\n\n".join(tables)
+
+
+def sets_table(results: Sequence[Summary]) -> str:
+    """One line for each set and engine."""
+    titles = ["set", "rows", "engine", *_SHARES.values(), "failed", "s a case", "CPU s", "tokens"]
+    lines = []
+    for each in results:
+        shares = [_share(each.get(name)) for name in _SHARES]
+        costs = [f"{each['seconds_a_case']:.2f}", f"{each['cpu_seconds_a_case']:.2f}", f"{each['tokens_a_case']:.0f}"]
+        lines.append([each["set"], str(each["rows"]), each["engine"], *shares, str(each["failed"]), *costs])
+    return _table(titles, lines)
+
+
+def groups_table(results: Sequence[Summary]) -> str:
+    """What is right by group, and wrong calls where they do harm: of all, and of those that would run unasked."""
+    lines = []
+    for each in results:
+        groups = each.get("groups", {})
+        if set(groups) <= {"call", "no call"}:
+            continue
+        told = [(name, groups[name]) for name in groups]
+        told += [("critical, wrongly called", each.get("critical_wrong"))]
+        told += [("the same, without a question", each.get("critical_wrong_unasked"))]
+        lines += [[each["set"], each["engine"], name, _share(share)] for name, share in told]
+        lines.append([each["set"], each["engine"], "right, of all", _share(each["right"])])
+    return _table(["set", "engine", "group", "cases"], lines)
+
+
+def confidence_table(results: Sequence[Summary]) -> str:
+    """What the calls' probabilities promised and what came of it."""
+    lines = []
+    for each in results:
+        if "confidence" in each:
+            told = each["confidence"]
+            shares = [_share(told[name]) for name in ("right", "right_when_sure", "right_when_unsure")]
+            lines.append(
+                [each["set"], each["engine"], f"{100 * told['promised']:.0f} %", *shares, f"{told['brier']:.2f}"]
+            )
+    titles = ["set", "engine", "promised", "right", "right at 60 % and more", "right below", "Brier"]
+    return _table(titles, lines)
+
+
+def points_table(points: Sequence[Summary]) -> str:
+    """What is refused where a tenth of the requests that want a call are."""
+    lines = []
+    for each in points:
+        refused = each["wrongly_refused"]
+        where = "rules alone" if each["threshold"] is None else f"{each['threshold']:+.2f}"
+        lines.append(
+            [each["sets"], each["engine"], _share(each["no_call"]), f"{refused['count']}/{refused['of']}", where]
+        )
+    return _table(["wanted/unwanted", "engine", "no call made", "wrongly refused", "threshold"], lines)
+
+
+def _share(share: Summary | None) -> str:
+    if share is None or not share["of"]:
+        return "-"
+    percent = 100 * share["count"] / share["of"]
+    return f"{share['count']}/{share['of']} {percent:.0f} % ({100 * share['low']:.0f}-{100 * share['high']:.0f})"
+
+
+def _table(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(line[place]) for line in [titles, *lines]) for place in range(len(titles))]
+    rule = ["-" * width for width in widths]
+    return "\n".join("| " + " | ".join(map(str.ljust, line, widths)) + " |" for line in [titles, rule, *lines])
