@@ -21,6 +21,7 @@ from edgeagent.core.agent import Agent, Calls
 from edgeagent.core.effects import AskModel
 from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED, Event, ModelAnswered, ModelFailed
 from edgeagent.core.values import Message, ToolCall
+from edgeagent.driver.llama.choose import SEQUENCES
 from edgeagent.driver.llama.constraint import Grammars
 from edgeagent.driver.llama.engine import Engine, physical_cores
 from edgeagent.driver.llama.gguf import check_gguf
@@ -60,7 +61,7 @@ class Ours:
 
     def __init__(self, model: str | Path, *, threads: int | None, chooses: bool = True, warm: bool = False) -> None:
         path = file_of(str(model))
-        self._engine = Engine.load(path, n_ctx=WINDOW_TOKENS, threads=threads, sequences=2)
+        self._engine = Engine.load(path, n_ctx=WINDOW_TOKENS, threads=threads, sequences=SEQUENCES)
         self._template, self._dialect = _spoken(path)
         self._grammars = Grammars(self._engine)
         self._chooses, self._warm = chooses, warm

@@ -1,24 +1,29 @@
-"""Which of the admissible tools does a request ask for? The driver's choice, in place of a small model's spelling.
+"""Which of the admissible tools does a request ask for, if for any? The driver's choice, not a small model's spelling.
 
-The request's words decide where they clearly speak of one tool; that costs nothing. Where they do not, the model is
-asked how likely the request is behind each tool's text, which is a far better question than which name it would write.
+Which: the words of the request decide where they clearly speak of one tool. Where they do not, the model is asked how
+likely the request is behind each tool's text, which is a far better question than which name it would write.
 
-Law: only tools of the ask are ever chosen. Where nothing can tell them apart, all of those stay, and the model spells
-the name as it likes.
+If any: no tool is a class of its own. For the tool that fits best it is weighed how much likelier the request is behind
+its text than behind one that says nothing, and what words the two share (`grammar/meant.py`, weights in `fitted.py`).
+
+Laws: only tools of the ask are ever chosen. Where nothing can tell them apart, all of those stay, and the model spells
+the name as it likes. What the model could not be asked, for want of room or time, says nothing either way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from edgeagent.core.agent import Agent, Tool
 from edgeagent.core.effects import AskModel
+from edgeagent.driver.llama.beside import Shelf, Text
 from edgeagent.driver.llama.engine import Engine, Halt
 from edgeagent.driver.llama.template import Template
 from edgeagent.grammar.lexical import Lexicon, Scores
+from edgeagent.grammar.meant import words_shared
 
 LEXICAL_WEIGHT = 3.0
 """Nats that a point of the lexical score is worth. In trials with BFCL 2 to 4 were best."""
@@ -27,32 +32,28 @@ DECISIVE_MARGIN = 1.5
 """Points by which a tool must lead for its words alone to decide."""
 
 COMPARED_MAX = 12
-"""The most tools that the model compares for one request: some 0.05 to 0.1 s each on a small CPU."""
+"""The most tools that the model compares for one request: those of which its words speak most."""
+
+SEQUENCES = 1 + COMPARED_MAX + 2
+"""Of the engine's memory: the conversation, a tool's text each, and two that say nothing."""
 
 REQUEST_TOKENS_MAX = 48
 """A request's first tokens say what is wanted; the logits of each take 200 kB while they are compared."""
 
 DESCRIPTION_CHARS_MAX = 200
 
-ODDS_NAMED, ODDS_LIKELY, ODDS_UNNAMED = -8.0, -6.0, -4.0
-"""Log-odds of beginning a call, by the model's reckoning, from which on a call is what is meant.
-
-A request of which a tool has a good part (`NAMED_SHARE`) needs less of them, one that shares no word with any needs
-more. Set by the gateway's list and 17 rows of BFCL's fitting half with SmolLM2-135M-Instruct (bench/accuracy): requests
-that a tool has words of and that want a call had -6.7 and up, those of no shared word that want none -4.2 and less.
-"""
-
-NAMED_SHARE = 0.25
-
-_SEQUENCE = 1  # Of the engine's memory: beside the conversation, and emptied after every choice.
+ASSISTANT, WRITER = "(assistant)", "(writer)"
+SAYS_NOTHING = {ASSISTANT: "Tool: assistant - Answers any question.\nExample request:", WRITER: "A user writes:"}
+"""Texts beside those of the tools, behind which any request is likely; no tool can have such a name."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The tools that the call may name, and how each of the ask's tools was judged, if they were compared."""
+    """The tools that the call may name; how each of the ask's tools was judged; and what says that one is meant."""
 
     tools: tuple[str, ...]
     scores: Scores = ()
+    evidence: Mapping[str, float] = field(default_factory=dict)
 
 
 class Chooser:
@@ -61,48 +62,47 @@ class Chooser:
     def __init__(self, agent: Agent, engine: Engine, template: Template) -> None:
         self._agent, self._engine, self._template = agent, engine, template
         self._lexicons = {path: Lexicon.of(each.tools) for path, each in agent.by_path.items()}
+        self._shelf = Shelf(engine)
 
     def spoken_of(self, ask: AskModel) -> Scores:
         """How much the words of the request speak of each tool."""
         return self._lexicons[ask.agent].scores(request_in(ask), ask.tools)
 
-    def odds_needed(self, ask: AskModel, spoken: Scores) -> float:
-        """The log-odds of a call that the model must come to, after what the words of the request say."""
-        name, score = max(spoken, key=lambda each: each[1])
-        if score <= 0:
-            return ODDS_UNNAMED
-        share = self._lexicons[ask.agent].share(request_in(ask), name)
-        return ODDS_NAMED if share >= NAMED_SHARE else ODDS_LIKELY
+    def choose(self, ask: AskModel, halt: Halt | None = None, *, is_open: bool = False) -> Chosen:
+        """The tools that fit the request best: one, or several that fit alike.
 
-    def choose(self, ask: AskModel, spoken: Scores, halt: Halt | None = None) -> Chosen:
-        """The tools that fit the request best: one, or several that fit alike."""
+        `is_open` when it is not settled that a call follows: then there is evidence for and against it.
+        """
+        request, spoken = request_in(ask), self.spoken_of(ask)
         rivals = _rivals(spoken)
-        likely = self._likely(rivals, request_in(ask), halt) if 1 < len(rivals) <= COMPARED_MAX else {}
-        scores = tuple((name, round(LEXICAL_WEIGHT * s + likely.get(name, 0.0), 3)) for name, s in spoken)
+        likely = self._likely(rivals, request, halt) if is_open or len(rivals) > 1 else {}
+        best_likely = max((likely[name] for name in rivals if name in likely), default=0.0)
+        scores = tuple((n, round(LEXICAL_WEIGHT * s + likely.get(n, best_likely) - best_likely, 3)) for n, s in spoken)
         best = max(score for name, score in scores if name in rivals)
-        return Chosen(tuple(name for name, score in scores if score == best and name in rivals), scores)
+        tools = tuple(name for name, score in scores if score == best and name in rivals)
+        return Chosen(tools, scores, self._evidence(tools[0], request, likely) if is_open else {})
+
+    def _evidence(self, name: str, request: str, likely: Mapping[str, float]) -> dict[str, float]:
+        """What says that the request asks for this tool, and not for none."""
+        found = words_shared(self._agent.family[name], request)
+        if name in likely:
+            found["assistant"] = likely[name] - likely[ASSISTANT]
+            found["writer"] = likely[name] - likely[WRITER]
+        return {piece: round(value, 3) for piece, value in found.items()}
 
     def _likely(self, names: Sequence[str], request: str, halt: Halt | None) -> dict[str, float]:
-        """The log-probability of the request behind each tool's text, over the best; empty if it could not be told."""
-        engine, told = self._engine, {}
-        asked = engine.tokenize(" " + request.strip(), special=False, bos=False)[:REQUEST_TOKENS_MAX]
-        if engine.sequences <= _SEQUENCE or not request.strip():
+        """The log-probability of the request behind each text; empty if it could not be told."""
+        asked = self._tokens(" " + request.strip())[:REQUEST_TOKENS_MAX]
+        if not request.strip():
             return {}
-        try:
-            for name in names:
-                score = None if halt is not None and halt() else self._score(self._agent.family[name], asked)
-                if score is None:
-                    return {}
-                told[name] = score
-        finally:
-            engine.align((), sequence=_SEQUENCE, keep_last=False)
-        best = max(told.values())
-        return {name: score - best for name, score in told.items()}
+        texts = {name: _text_of(self._agent.family[name]) for name in names} | SAYS_NOTHING
+        return self._shelf.judge({key: Text(self._prefix(text), asked) for key, text in texts.items()}, halt) or {}
 
-    def _score(self, tool: Tool, asked: Sequence[int]) -> float | None:
-        text = f"Tool: {tool.name} - {' '.join(tool.description.split())[:DESCRIPTION_CHARS_MAX]}\nExample request:"
-        prefix = [*self._opening, *self._engine.tokenize(text, special=False, bos=False)]
-        return self._engine.score(prefix, asked, sequence=_SEQUENCE)
+    def _prefix(self, text: str) -> list[int]:
+        return [*self._opening, *self._tokens(text)]
+
+    def _tokens(self, text: str) -> list[int]:
+        return self._engine.tokenize(text, special=False, bos=False)
 
     @cached_property
     def _opening(self) -> list[int]:
@@ -121,7 +121,16 @@ def request_in(ask: AskModel) -> str:
     return next((m.text for m in reversed(ask.messages) if m.role == "user"), "")
 
 
+def _text_of(tool: Tool) -> str:
+    return f"Tool: {tool.name} - {_described(tool)}\nExample request:"
+
+
+def _described(tool: Tool) -> str:
+    return " ".join(tool.description.split())[:DESCRIPTION_CHARS_MAX]
+
+
 def _rivals(spoken: Scores) -> list[str]:
-    """The tools that the words of the request leave, best first."""
+    """The tools that the words of the request leave, best first; of many that fit alike, the first declared."""
     best = max(score for _, score in spoken)
-    return [name for name, score in sorted(spoken, key=lambda each: -each[1]) if best - score < DECISIVE_MARGIN]
+    left = [name for name, score in sorted(spoken, key=lambda each: -each[1]) if best - score < DECISIVE_MARGIN]
+    return left[:COMPARED_MAX]

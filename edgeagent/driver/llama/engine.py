@@ -13,11 +13,11 @@ import os
 import sys
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import llama_cpp
 import numpy as np
@@ -61,6 +61,18 @@ class Reuse:
     reused: int
     evaluated: int
     outcome: Evaluated = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A text to be judged beside the conversation: how probable is the continuation behind the prefix?
+
+    The prefix stays in the sequence (not 0), so that the next continuation costs its own tokens only.
+    """
+
+    sequence: int
+    prefix: Sequence[int]
+    continuation: Sequence[int]
 
 
 class Engine:
@@ -203,6 +215,8 @@ class Engine:
         llama.cpp fails; the memory is then as it was before the failing batch.
         """
         kept = self._kept.setdefault(sequence, [])
+        if self._room < len(tokens) and sequence == 0:
+            self._forget_besides()  # What was judged beside the conversation can be evaluated again.
         if self._room < len(tokens):
             return "context_full"
         for begin in range(0, len(tokens), BATCH_TOKENS):
@@ -230,23 +244,56 @@ class Engine:
         outcome = self.evaluate(tokens[reused:], sequence=sequence, halt=halt, on_progress=on_progress)
         return Reuse(reused, len(self._kept[sequence]) - reused, outcome)
 
-    def score(self, prefix: Sequence[int], continuation: Sequence[int], *, sequence: int) -> float | None:
-        """The log-probability of the continuation (one batch at most) behind the prefix; None if there is no room.
+    def score_beside(self, texts: Sequence[Beside], *, halt: Halt | None = None) -> list[float] | None:
+        """The log-probability of each continuation behind its prefix, all in as few passes as hold them.
 
-        Nothing of the prefix that this sequence holds already is evaluated again, and it stays there until it is
-        aligned with something else. `logits` are no longer those of another sequence afterwards.
+        None if there is no room or no time for it. `logits` are no longer those of the conversation afterwards.
         """
-        assert prefix and 0 < len(continuation) <= BATCH_TOKENS
-        before, judged = list(prefix[:-1]), [prefix[-1], *continuation[:-1]]
-        shared = self.align(before, sequence=sequence, keep_last=False)
-        if self._room < len(before) - shared + len(judged):
-            return None
-        if self.evaluate(before[shared:], sequence=sequence) != "done":
-            return None
-        if not self._decode(judged, len(before), sequence, logits=len(judged)):
-            return None
-        self._kept[sequence].extend(judged)
-        return sum(self._log_share(row, token) for row, token in enumerate(continuation))
+        assert len({each.sequence for each in texts}) == len(texts), "each text has a sequence of its own"
+        assert all(each.sequence > 0 and each.prefix and each.continuation for each in texts)
+        steps = [step for place, each in enumerate(texts) for step in self._steps(place, each)]
+        told = [0.0] * len(texts)
+        done = self._room >= len(steps)
+        for begin in range(0, len(steps) if done else 0, BATCH_TOKENS):
+            part = steps[begin : begin + BATCH_TOKENS]
+            done = (halt is None or halt() is None) and self._decode_steps(part)
+            if not done:
+                break
+            for row, step in enumerate(part):
+                if step.following >= 0:
+                    told[step.place] += self._log_shares(row, [step.following])[0]
+        for each in texts:
+            length = len(each.prefix) - 1
+            if not done or not self._cut(each.sequence, length):
+                self._forget(each.sequence)
+            else:
+                self._kept[each.sequence] = list(each.prefix[:length])
+        return told if done else None
+
+    def _steps(self, place: int, text: Beside) -> Iterator[_Step]:
+        """The tokens of a text that are not in memory yet, each with the one that is judged behind it."""
+        held = self.align(text.prefix[:-1], sequence=text.sequence, keep_last=False)
+        tokens = [*text.prefix, *text.continuation]
+        for position in range(held, len(tokens) - 1):
+            is_judged = position >= len(text.prefix) - 1
+            following = tokens[position + 1] if is_judged else -1
+            yield _Step(place, text.sequence, position, tokens[position], following)
+
+    def _decode_steps(self, part: Sequence[_Step]) -> bool:
+        """One pass over tokens of several sequences; False when the context has no room for it."""
+        self._views.clear()
+        status = llama_cpp.llama_decode(self._live.context, self._batch.fill_steps(part))
+        if status not in (0, 1):
+            for sequence in {step.sequence for step in part}:
+                self._forget(sequence)
+            raise ModelError(f"{self.path}: llama.cpp refused a batch (status {status}){last_words()}")
+        return bool(status == 0)
+
+    def _forget_besides(self) -> None:
+        """Empty the memory, except for the conversation's."""
+        for sequence in self._kept:
+            if sequence and self._kept[sequence]:
+                self._forget(sequence)
 
     def logits(self) -> NDArray[np.float32]:
         """The last evaluated token's logits: a view of llama.cpp's own buffer, good until the next `evaluate`."""
@@ -309,14 +356,15 @@ class Engine:
         """How many tokens more the memory can hold: all sequences share it."""
         return self.n_ctx - sum(len(kept) for kept in self._kept.values())
 
-    def _log_share(self, row: int, token: int) -> float:
-        """The log-probability of a token by one row of the last batch's logits."""
+    def _log_shares(self, row: int, tokens: Sequence[int]) -> list[float]:
+        """The log-probabilities of tokens by one row of the last batch's logits; row -1 is the last one."""
         pointer = llama_cpp.llama_get_logits_ith(self._live.context, row)
         if not pointer:
             raise ModelError(f"{self.path}: llama.cpp has no logits for token {row} of a batch{last_words()}")
         logits = np.ctypeslib.as_array(pointer, shape=(self.n_vocab,))
         top = float(logits.max())
-        return float(logits[token]) - top - math.log(float(np.exp(logits - top).sum(dtype=np.float64)))
+        whole = top + math.log(float(np.exp(logits - top).sum(dtype=np.float64)))
+        return [float(logits[token]) - whole for token in tokens]
 
     def _decode(self, part: Sequence[int], position: int, sequence: int, *, logits: int) -> bool:
         """One pass, with logits for so many of its last tokens; False when the context has no room for it."""
@@ -348,6 +396,16 @@ class Engine:
         self._kept[sequence].clear()
         if not llama_cpp.llama_memory_seq_rm(self._live.memory, sequence, -1, -1):
             self.forget()
+
+
+class _Step(NamedTuple):
+    """One token of a pass over several sequences, and the token that is judged behind it (-1: none)."""
+
+    place: int
+    sequence: int
+    position: int
+    token: int
+    following: int
 
 
 class _Handles:
@@ -412,6 +470,14 @@ class _Batch:
         self._wanted[: count - logits] = 0
         self._wanted[count - logits : count] = 1
         self._struct.n_tokens = count
+        return self._struct
+
+    def fill_steps(self, part: Sequence[_Step]) -> Any:
+        """Tokens of several sequences, with logits for those behind which something is judged."""
+        for row, step in enumerate(part):
+            self._tokens[row], self._positions[row], self._sequences[row] = step.token, step.position, step.sequence
+            self._wanted[row] = step.following >= 0
+        self._struct.n_tokens = len(part)
         return self._struct
 
 

@@ -1,14 +1,14 @@
 """The model as a driver: AskModel in, exactly one ModelAnswered or ModelFailed out. One thread owns the engine.
 
-Call or words? Small models pick words where a call is wanted, because words are likelier after any prompt. So the odds
-of beginning a call are compared with a threshold (`choose.ODDS_LIKELY` and its neighbours) before anything is written,
-and the grammar then holds the model to what was decided. A model whose family writes calls of its own decides as it
-writes: words are free until the dialect's trigger, and only a call can follow it.
+Call or words? Which tool? Small models pick words where a call is wanted, because words are likelier after any prompt,
+and of the tools' names nearly always the first-listed. So the driver chooses for them (`choose.py`): what speaks for a
+call and against it is weighed before anything is written, and the grammar is then that of words, or of the chosen tool
+alone. Its name is forced, and the model writes the arguments, those that the request names among what it names. A model
+whose family writes calls of its own decides as it writes: words are free until the dialect's trigger, and only a call
+can follow it.
 
-Which tool? A small model writes nearly always the first-listed name. So the driver chooses for it (`choose.py`), and
-the grammar is then that of the chosen tool alone: its name is forced, and the model writes the arguments, those that
-the request names among what it names. A request that forbids something, or leaves a required argument open, is answered
-without the model: no odds overrule that.
+A request that forbids something, or leaves a required argument open, is answered without the model: no odds overrule
+that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import math
 import queue
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -29,26 +30,31 @@ import numpy as np
 from edgeagent.codec.dialects.family import Family
 from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel, Effect
-from edgeagent.core.events import Event, ModelAnswered, ModelFailed
+from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED, Event, ModelAnswered, ModelFailed
 from edgeagent.core.from_user import Narrowed
-from edgeagent.core.values import Usage
+from edgeagent.core.values import Message, Usage
 from edgeagent.driver.base import Post
-from edgeagent.driver.llama.choose import ODDS_LIKELY, Chooser, request_in
+from edgeagent.driver.llama.choose import SEQUENCES, Chooser, Chosen, request_in
 from edgeagent.driver.llama.constraint import Compiled, Grammars, check_calls
 from edgeagent.driver.llama.decode import Generation, OnText, generate
 from edgeagent.driver.llama.engine import Engine, Halt, Progress
+from edgeagent.driver.llama.fitted import digest_of, fitted_for
 from edgeagent.driver.llama.kv import KvStore, Warm, fingerprint
 from edgeagent.driver.llama.prompt import Words, pack_ids, prompt_tokens
 from edgeagent.driver.llama.sampling import GREEDY, Sampler, Seeded
 from edgeagent.driver.llama.template import Template, builtin_template
 from edgeagent.errors import EdgeAgentError, GrammarError, ModelError
 from edgeagent.grammar.calls import GrammarEngine, calls_of, grammar_of
-from edgeagent.grammar.evidence import evidence_of, forbids
+from edgeagent.grammar.evidence import Evidence, evidence_of, forbids
 from edgeagent.grammar.lexical import Scores
 from edgeagent.grammar.llg import Answer
+from edgeagent.grammar.meant import MISSING
 
 LINE_TOKENS_MAX = 64
 """The most a small model may write about a result: two sentences."""
+
+ODDS_SPELLED = -6.0
+"""Log-odds of beginning a call from which on one is written, where the driver does not choose."""
 
 NOTHING_DONE = "Understood: nothing was done."
 """The answer to a request that forbids something."""
@@ -90,6 +96,8 @@ class LlamaDriver:
         self._systems = {path: self._dialect.system_text(a.system, a.tools) for path, a in agent.by_path.items()}
         self._system = self._systems[""]
         self._chooser = None if self._dialect.decides or not chooses else Chooser(agent, engine, template)
+        self._fitted = fitted_for(engine.model_digest)
+        self._needed: Mapping[str, float] = {}
         self._warm: Warm | None = None
         self._cancelled: set[int] = set()
         self._asks: queue.Queue[tuple[AskModel, Post] | None] = queue.Queue()
@@ -115,8 +123,8 @@ class LlamaDriver:
 
         Raises ModelError or GrammarError, so that nothing of it can fail later for a reason that was there before.
         """
-        # The second sequence is the chooser's, which a model that writes its own calls does not need.
-        sequences = 1 if isinstance(agent.dialect, Family) and agent.dialect.decides else 2
+        # Those beside the first are the chooser's, which a model that writes its own calls does not need.
+        sequences = 1 if isinstance(agent.dialect, Family) and agent.dialect.decides else SEQUENCES
         loaded = Engine.load(path, n_ctx=n_ctx, threads=threads, verbose=verbose, sequences=sequences, digest=digest)
         template = Template(loaded.template or builtin_template(loaded.metadata("general.architecture") or ""))
         template.start()
@@ -150,6 +158,42 @@ class LlamaDriver:
             f"{self._engine.path.name} loads; grammars by {self._grammars.kind}; system text and tools take {fixed} of "
             f"{self._engine.n_ctx} tokens"
         )
+
+    @property
+    def chooses(self) -> bool:
+        """Whether the driver decides for the model if a call is made, and which."""
+        return self._chooser is not None
+
+    @property
+    def model_name(self) -> str:
+        """The name of the model's file."""
+        return self._engine.path.name
+
+    @property
+    def model_digest(self) -> str:
+        """SHA-256 of the model's file."""
+        return self._engine.model_digest
+
+    @property
+    def weights_digest(self) -> str:
+        """What tells the weights of evidence from others."""
+        return digest_of(self._fitted)
+
+    def need(self, odds: Mapping[str, float]) -> None:
+        """Make calls only from these log-odds on, by the path of the (sub-)agent. Before the first ask."""
+        self._needed = dict(odds)
+
+    def evidence(self, request: str, path: str = "") -> dict[str, float]:
+        """What says that a request, as a session's first words, wants a call or none. Only after `stop`."""
+        assert not self._thread.is_alive() and self._chooser is not None
+        tools = self._agent.by_path[path].tool_names
+        ask = AskModel(0, (Message("user", request),), tools, "either", 1, 0, 0, agent=path)
+        chosen = self._chooser.choose(ask, is_open=True)
+        return _told(chosen, self._said_of(chosen, request))
+
+    def call_odds(self, request: str, path: str = "") -> float:
+        """The log-odds that follow from the evidence."""
+        return self._fitted.call.weights.log_odds(self.evidence(request, path))
 
     def keep_warm(self, session_folder: Path, prefix_folder: Path, secret: bytes) -> int:
         """Restore what the session, or else the agent's prefix, left in memory; save it again on `close`.
@@ -266,20 +310,22 @@ class LlamaDriver:
             # Models without a format of their own copy the last call for ever, if they may.
             return _Plan("never" if ask.choice == "call" else "only", ask.tools)
         halt = self._halt(ask, deadline)
+        request, is_open = request_in(ask), ask.choice == "either"
+        if is_open and self._chooser is not None and forbids(request):
+            return _Plan("only", ask.tools, scores=self._chooser.spoken_of(ask), text=NOTHING_DONE)
         if self._chooser is None:
-            is_call = ask.choice == "call" or self._is_call(prompt, halt, ODDS_LIKELY)
-            return _Plan("never" if is_call else "only", ask.tools)
-        request, spoken = request_in(ask), self._chooser.spoken_of(ask)
-        if ask.choice == "either" and forbids(request):
-            return _Plan("only", ask.tools, scores=spoken, text=NOTHING_DONE)
-        if ask.choice == "either" and not self._is_call(prompt, halt, self._chooser.odds_needed(ask, spoken)):
-            return _Plan("only", ask.tools, scores=spoken)
-        chosen = self._chooser.choose(ask, spoken, halt)
-        if len(chosen.tools) > 1:
-            return _Plan("never", chosen.tools, scores=chosen.scores)
-        evidence = evidence_of(self._agent.family[chosen.tools[0]], request)
-        if evidence.missing and ask.choice == "either":
-            return _Plan("only", ask.tools, scores=chosen.scores, text=evidence.missing)
+            return _Plan("never" if not is_open or self._begins_call(prompt, halt) else "only", ask.tools)
+        chosen = self._chooser.choose(ask, halt, is_open=is_open)
+        evidence = self._said_of(chosen, request)
+        if is_open:
+            weigh, told = self._fitted.call.weights.log_odds, _told(chosen, evidence)
+            needed = self._needed.get(ask.agent, self._fitted.needed)
+            scores = (*chosen.scores, (CALL_ODDS, round(weigh(told), 3)), (CALL_ODDS_NEEDED, needed))
+            if weigh(told | {MISSING: 0.0}) < needed:
+                return _Plan("only", ask.tools, scores=scores)
+            if evidence.missing:
+                return _Plan("only", ask.tools, scores=scores, text=evidence.missing)
+            chosen = replace(chosen, scores=scores)
         return _Plan("never", chosen.tools, evidence.narrowed, evidence.given, chosen.scores)
 
     def _halt(self, ask: AskModel, deadline: float | None) -> Halt:
@@ -290,11 +336,9 @@ class LlamaDriver:
 
         return halt
 
-    def _is_call(self, prompt: list[int], halt: Halt, odds_needed: float) -> bool:
-        """Whether a call is what is meant, by the model's own reckoning."""
-        if self._engine.prefill(prompt, halt=halt, on_progress=self._on_progress).outcome != "done":
-            return False  # generate finds the same reason at once, and says it.
-        return self._call_odds() >= odds_needed
+    def _said_of(self, chosen: Chosen, request: str) -> Evidence:
+        """What the request says of the chosen tool's arguments; nothing is known where several tools fit alike."""
+        return evidence_of(self._agent.family[chosen.tools[0]], request) if len(chosen.tools) == 1 else Evidence()
 
     def _said(self, ask: AskModel, plan: _Plan, prompt: int, reused: int, began: int) -> Event:
         """The answer that was written without the model."""
@@ -318,12 +362,14 @@ class LlamaDriver:
         """Whether this is a small model's answer to a result: what it adds to one line is that line again."""
         return not self._dialect.decides and ask.messages[-1].role == "tool" and decision == "only"
 
-    def _call_odds(self) -> float:
-        """Log-odds that the next token begins a call, by the model's own reckoning."""
+    def _begins_call(self, prompt: list[int], halt: Halt) -> bool:
+        """Whether the model would begin a call by itself, given that words come easier to it."""
+        if self._engine.prefill(prompt, halt=halt, on_progress=self._on_progress).outcome != "done":
+            return False  # generate finds the same reason at once, and says it.
         logits = self._engine.logits().astype(np.float64)
         shares = np.exp(logits - logits.max())
         call = float(shares[self._call_ids].sum() / shares.sum())
-        return math.log(max(call, 1e-12)) - math.log(max(1 - call, 1e-12))
+        return math.log(max(call, 1e-12)) - math.log(max(1 - call, 1e-12)) >= ODDS_SPELLED
 
     @cached_property
     def _call_ids(self) -> list[int]:
@@ -362,6 +408,11 @@ class LlamaDriver:
 
     def _sampler(self, seed: int) -> Sampler:
         return Seeded(seed, temperature=self._temperature) if self._temperature else GREEDY
+
+
+def _told(chosen: Chosen, evidence: Evidence) -> dict[str, float]:
+    """All that says that a call is meant, or none."""
+    return {**chosen.evidence, MISSING: float(bool(evidence.missing))}
 
 
 def _event(ask: AskModel, written: Generation, evaluated: int, micros: int, scores: Scores) -> Event:

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("llama_cpp")
 
-from edgeagent.driver.llama.engine import BATCH_TOKENS, Engine
+from edgeagent.driver.llama.engine import BATCH_TOKENS, Beside, Engine
 from edgeagent.driver.llama.vocabulary import Vocabulary
 from edgeagent.errors import ModelError
 
@@ -166,19 +166,67 @@ def test_loading_and_leaving_prints_nothing(smollm2: Path, cache: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_a_score_is_the_log_probability_of_the_text_and_leaves_the_other_sequence_alone(smollm2, cache):
-    engine = Engine.load(smollm2, n_ctx=256, threads=1, sequences=2, cache=cache)
-    prefix = engine.tokenize("The capital of France is", special=False, bos=False)
-    right, wrong = (engine.tokenize(text, special=False, bos=False) for text in (" Paris.", " a potato."))
-    engine.prefill(prefix)
-    likely, unlikely = engine.score(prefix, right, sequence=1), engine.score(prefix, wrong, sequence=1)
+@pytest.fixture(scope="module")
+def wide(smollm2, cache):
+    """An engine with sequences beside the conversation."""
+    engine = Engine.load(smollm2, n_ctx=512, threads=1, sequences=6, cache=cache)
+    yield engine
+    engine.close()
+
+
+def beside(engine, *texts):
+    """Texts to be judged, each in the sequence of its place."""
+    pieces = [[engine.tokenize(part, special=False, bos=False) for part in text] for text in texts]
+    return [Beside(place, prefix, continuation) for place, (prefix, continuation) in enumerate(pieces, 1)]
+
+
+def test_a_score_is_the_log_probability_of_the_text_and_leaves_the_conversation_alone(wide):
+    wide.forget()
+    prefix, right = (wide.tokenize(text, special=False, bos=False) for text in ("The capital of France is", " Paris."))
     one_by_one = 0.0
     for place, token in enumerate(right):
-        engine.prefill([*prefix, *right[:place]])
-        logits = engine.logits().astype(float)
+        wide.prefill([*prefix, *right[:place]])
+        logits = wide.logits().astype(float)
         one_by_one += logits[token] - logits.max() - np.log(np.exp(logits - logits.max()).sum())
-    room = engine.score([*prefix] * 60, right, sequence=1)
-    engine.close()
-    assert likely == pytest.approx(one_by_one, abs=1e-3)
-    assert unlikely < likely < 0
-    assert room is None
+    wide.prefill(tokens_of(wide, 20))
+    [alone] = wide.score_beside([Beside(1, prefix, right)])
+    assert alone == pytest.approx(one_by_one, abs=0.05)
+    assert wide.kept() == tokens_of(wide, 20)
+
+
+def test_texts_that_are_judged_together_are_judged_as_if_each_were_alone(wide):
+    france, other = "The capital of France is", "My dog has eaten a whole"
+    texts = beside(wide, (france, " Paris."), (france, " a potato."), (other, " cake, I fear."), (other, " Paris."))
+    wide.forget()
+    together = wide.score_beside(texts)
+    for place, text in enumerate(texts):
+        wide.forget()
+        # The order of sums depends on where in memory a token stands; a neighbour that is seen would cost nats.
+        assert wide.score_beside([text])[0] == pytest.approx(together[place], abs=0.5)
+    assert together[0] > together[1]
+
+
+def test_what_a_text_begins_with_stays_and_is_not_evaluated_again(wide):
+    wide.forget()
+    texts = beside(wide, (STORY[:200], " Yes."), (STORY[40:260], " No."))
+    first = wide.score_beside(texts)
+    assert [wide.kept(n) for n in (1, 2)] == [list(text.prefix[:-1]) for text in texts]
+    assert wide.score_beside(texts) == pytest.approx(first, abs=0.5)
+
+
+def test_a_conversation_that_needs_the_room_takes_it_back(wide):
+    wide.forget()
+    assert wide.score_beside(beside(wide, (STORY[:400], " Yes."), (STORY[:300], " No."))) is not None
+    assert wide.prefill(tokens_of(wide, 350) + tokens_of(wide, 150)).outcome == "done"
+    assert wide.kept(1) == wide.kept(2) == []
+
+
+def test_without_room_or_time_nothing_is_judged_and_nothing_is_left(wide):
+    wide.forget()
+    wide.prefill(tokens_of(wide, 350) + tokens_of(wide, 150))
+    texts = beside(wide, (STORY[:200], " Yes."))
+    assert wide.score_beside(texts) is None
+    assert len(wide.kept()) == 500 and wide.kept(1) == []
+    wide.forget()
+    assert wide.score_beside(texts, halt=lambda: "time") is None
+    assert wide.kept(1) == []

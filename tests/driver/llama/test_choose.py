@@ -1,0 +1,142 @@
+"""Which tool, and whether any: the chooser on the real model, and where the tools' texts wait for a request."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+pytest.importorskip("llama_cpp")
+
+from edgeagent.codec.dialect import Plain
+from edgeagent.core.agent import Agent, tool
+from edgeagent.core.effects import AskModel
+from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED
+from edgeagent.core.values import Message
+from edgeagent.driver.llama.beside import Shelf, Text
+from edgeagent.driver.llama.choose import COMPARED_MAX, SEQUENCES, Chooser
+from edgeagent.driver.llama.engine import Engine
+from edgeagent.driver.llama.fitted import digest_of, fitted_for
+from edgeagent.driver.llama.model import LlamaDriver
+from edgeagent.driver.llama.template import Template
+from examples.greenhouse import agent as greenhouse
+
+pytestmark = pytest.mark.model
+
+AGENT = dataclasses.replace(greenhouse, dialect=Plain())
+
+
+def numbered(number):
+    """A tool that hardly differs from its neighbours."""
+
+    @tool(idempotent=True, name=f"tool_{number}")
+    def do() -> str:
+        """Do the same as all the others."""
+        return ""
+
+    return do
+
+
+MANY = Agent(name="many", tools=[numbered(n) for n in range(40)], dialect=Plain())
+
+
+@pytest.fixture(scope="module")
+def wide(smollm2, cache):
+    """An engine with a place for every text."""
+    engine = Engine.load(smollm2, n_ctx=2048, threads=1, sequences=SEQUENCES, cache=cache)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="module")
+def template(wide):
+    made = Template(wide.template)
+    yield made
+    made.close()
+
+
+def ask(agent, text, tools=None, choice="either"):
+    return AskModel(1, (Message("user", text),), tools or agent.tool_names, choice, 96, 0, 7)
+
+
+def test_only_tools_of_the_ask_are_chosen(wide, template):
+    chooser = Chooser(AGENT, wide, template)
+    chosen = chooser.choose(ask(AGENT, "Open the north valve for 30 seconds.", ("notify", "send_line")), is_open=True)
+    assert set(chosen.tools) <= {"notify", "send_line"}
+    assert [name for name, _ in chosen.scores] == ["notify", "send_line"]
+
+
+def test_forty_tools_that_fit_alike_are_compared_by_the_dozen(wide, template):
+    wide.forget()
+    chosen = Chooser(MANY, wide, template).choose(ask(MANY, "Please do the same."), is_open=True)
+    assert len(chosen.scores) == 40
+    assert set(chosen.tools) <= set(MANY.tool_names[:COMPARED_MAX])
+
+
+def test_the_tools_texts_wait_in_memory_for_the_next_request(wide, template):
+    wide.forget()
+    chooser = Chooser(AGENT, wide, template)
+    chooser.choose(ask(AGENT, "The plants are thirsty."), is_open=True)
+    held = [wide.kept(n) for n in range(1, SEQUENCES)]
+    assert sum(map(bool, held)) == len(AGENT.tools) + 2
+    chooser.choose(ask(AGENT, "It is far too dark in here."), is_open=True)
+    assert [wide.kept(n) for n in range(1, SEQUENCES)] == held
+
+
+def test_a_choice_leaves_the_conversation_in_memory(wide, template):
+    wide.forget()
+    tokens = wide.tokenize("You control a greenhouse.", special=False, bos=False)
+    wide.prefill(tokens)
+    Chooser(AGENT, wide, template).choose(ask(AGENT, "The plants are thirsty."), is_open=True)
+    assert wide.kept() == tokens
+
+
+def test_without_time_the_words_alone_decide(wide, template):
+    chooser = Chooser(AGENT, wide, template)
+    wanted = ask(AGENT, "Open the north valve for 30 seconds.")
+    chosen = chooser.choose(wanted, lambda: "time", is_open=True)
+    assert chosen.tools == ("set_valve",)
+    assert set(chosen.evidence) == {"description", "request", "name"}
+
+
+def test_a_settled_call_that_the_words_decide_costs_the_model_nothing(wide, template):
+    wide.forget()
+    chosen = Chooser(AGENT, wide, template).choose(ask(AGENT, "Open the north valve for 30 seconds.", choice="call"))
+    assert chosen.tools == ("set_valve",)
+    assert all(not wide.kept(n) for n in range(SEQUENCES))
+
+
+def test_of_too_many_texts_the_one_not_asked_for_longest_gives_its_place(smollm2, cache):
+    engine = Engine.load(smollm2, n_ctx=512, threads=1, sequences=3, cache=cache)
+
+    def text(words):
+        return Text(*(engine.tokenize(part, special=False, bos=False) for part in (words, " Yes.")))
+
+    shelf = Shelf(engine)
+    shelf.judge({"one": text("The first text."), "two": text("The second one.")})
+    shelf.judge({"one": text("The first text.")})
+    shelf.judge({"three": text("And a third one.")})
+    held = sorted(engine.detokenize(engine.kept(n)).decode() for n in (1, 2))
+    together = shelf.judge({n: text(w) for n, w in (("a", "A text."), ("b", "A b."), ("c", "A c."), ("d", "A d."))})
+    engine.close()
+    assert held == ["And a third one", "The first text"]
+    assert set(together) == {"a", "b", "c", "d"}
+
+
+def test_small_talk_is_answered_in_words_and_what_was_needed_for_a_call_is_told(smollm2):
+    driver = LlamaDriver.load(smollm2, AGENT, threads=1)
+    driver.stop()
+    talk, wish = (
+        driver.answer(ask(AGENT, text)) for text in ("Tell me a joke.", "Open the north valve for 30 seconds.")
+    )
+    driver.need({"": 99.0})
+    refused = driver.answer(ask(AGENT, "Open the north valve for 30 seconds."))
+    driver.close()
+    assert not talk.text.startswith("{") and wish.text.startswith("{")
+    assert dict(talk.scores)[CALL_ODDS] < dict(talk.scores)[CALL_ODDS_NEEDED] <= dict(wish.scores)[CALL_ODDS]
+    assert dict(refused.scores)[CALL_ODDS_NEEDED] == 99 and not refused.text.startswith("{")
+
+
+def test_a_model_that_nothing_was_fitted_for_is_weighed_like_the_first(smollm2):
+    assert fitted_for("unknown") is fitted_for("another")
+    assert len(digest_of(fitted_for("unknown"))) == 16
