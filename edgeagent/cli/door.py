@@ -12,6 +12,7 @@ from edgeagent.cli.screen import Screen
 from edgeagent.core.agent import Agent
 from edgeagent.core.events import ModelAnswered, ModelFailed
 from edgeagent.driver.base import Driver
+from edgeagent.runtime.calibration import use_calibration
 from edgeagent.runtime.config import ModelSettings, state_root
 from edgeagent.runtime.folder import TRACE_NAME, Limits, find_directory, last_directory, locked
 from edgeagent.runtime.operator import operator_policy, recorded_rules, with_rules
@@ -45,12 +46,13 @@ def open_session(agent_spec: str | None, screen: Screen, options: dict[str, Any]
     limits = (options.get("max_steps"), options.get("max_tokens"), options.get("timeout"))
     policy, rules = operator_policy(options.get("config"), beside=agent_path(agent_spec).parent)
     agent = with_dialect(with_limits(with_rules(load_agent(agent_spec), rules), *limits), dialect_of(settings.model))
-    model = open_model(agent, settings.model, screen, verbose=options.get("verbose", False))
+    root, verbose = state_root(settings), options.get("verbose", False)
+    model = open_model(agent, settings.model, screen, root, verbose=verbose)
     session = new_session(
         agent,
         step_of(agent),
         drivers_of(agent, model, screen.decide),
-        root=state_root(settings),
+        root=root,
         agent_spec=agent_spec,
         model=settings.model.name,
         seed=options.get("seed", 0),
@@ -93,7 +95,8 @@ def reopen_session(directory: Path, agent_spec: str | None, screen: Screen, opti
         screen.activity(f"the last write did not arrive whole; {found.verdict.size} bytes are put aside")
     given = {**options, "model": options.get("model") or about.model, "context_tokens": about.context_tokens}
     settings = settings_from(resolved_spec(about, directory), **given)
-    model = open_model(agent, settings.model, screen, verbose=options.get("verbose", False), found=found)
+    root, verbose = directory.parent.parent, options.get("verbose", False)
+    model = open_model(agent, settings.model, screen, root, verbose=verbose, found=found)
     session = resume_session(
         directory,
         agent,
@@ -113,9 +116,13 @@ def answers_in(found: Examined | None) -> int:
 
 
 def open_model(
-    agent: Agent, settings: ModelSettings, screen: Screen, *, verbose: bool, found: Examined | None = None
+    agent: Agent, settings: ModelSettings, screen: Screen, root: Path, *, verbose: bool, found: Examined | None = None
 ) -> Driver:
-    """The scripted model, or llama.cpp with the file's weights."""
+    """The scripted model, or llama.cpp with the file's weights and the agent's calibration, if it has one."""
     if settings.name.startswith(SCRIPT_PREFIX):
         return scripted_model(settings.name, answered=answers_in(found))
-    return llama_model(agent, settings, on_progress=screen.progress, on_text=screen.stream, verbose=verbose)
+    model = llama_model(agent, settings, on_progress=screen.progress, on_text=screen.stream, verbose=verbose)
+    unused = use_calibration(root, model, agent)
+    if unused:
+        screen.activity(unused)
+    return model

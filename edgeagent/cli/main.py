@@ -13,6 +13,7 @@ from edgeagent.errors import EdgeAgentError, ExitCode
 from edgeagent.version import __version__
 
 VERBS = {
+    "calibrate": "Find from where on an agent's model makes a call.",
     "chat": "Talk with an agent.",
     "check": "Find everything that could fail later, before anything runs.",
     "console": "Watch a serial line live, and break in.",
