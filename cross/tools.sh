@@ -1,18 +1,26 @@
 #!/usr/bin/env bash
 # Install what the other scripts need, on Debian or Ubuntu, as root; nothing is done where all of it is there.
+# Ends with 75 and the reason where they cannot be had (no root, no Debian, no mirror, a kernel that registers nothing).
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
 packages=(cmake ninja-build patchelf mmdebstrap qemu-user-static binfmt-support
     {gcc,g++}-{aarch64-linux-gnu,arm-linux-gnueabihf,riscv64-linux-gnu}
     buildah podman runc uidmap netavark aardvark-dns containernetworking-plugins skopeo)
+cannot() { echo "-- the cross tools cannot be had here: $*" >&2; exit 75; }
+apt() { apt-get -q -y -o Acquire::Retries=1 -o Acquire::http::Timeout=30 -o Acquire::https::Timeout=30 "$@"; }
+
 missing=()
 for each in "${packages[@]}"; do
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$each" 2> /dev/null || true)" = installed ] || missing+=("$each")
 done
 if [ ${#missing[@]} -gt 0 ]; then
+    command -v apt-get > /dev/null || cannot "this is no Debian; missing: ${missing[*]}"
+    [ "$(id -u)" = 0 ] || cannot "apt-get needs root; missing: ${missing[*]}"
     echo "-- installing: ${missing[*]}"
-    apt-get update -q > /dev/null
-    apt-get install -q -y --no-install-recommends "${missing[@]}" > /dev/null
+    apt update > /dev/null && apt install --no-install-recommends "${missing[@]}" > /dev/null || cannot "apt-get failed, see above"
 fi
 # Always: the kernel forgets the registrations when binfmt_misc is unmounted.
-update-binfmts --enable
+update-binfmts --enable || cannot "update-binfmts could not register the emulators"
+for each in aarch64 arm riscv64; do
+    [ -e "/proc/sys/fs/binfmt_misc/qemu-$each" ] || cannot "the kernel has no emulator registered for $each"
+done
