@@ -5,7 +5,9 @@
                              [--threads N] [--warm] [--json]
 
 Sets: greenhouse, gateway, needle, needle:ENVIRONMENT, bfcl:simple_python, bfcl:multiple, bfcl:parallel,
-bfcl:live_simple, bfcl:live_multiple, bfcl:irrelevance, bfcl:live_irrelevance.
+bfcl:live_simple, bfcl:live_multiple, bfcl:irrelevance, bfcl:live_irrelevance; and AGENT.py=REQUESTS.json, your own
+requests for your agent: [{"request": "Open it.", "call": {"TOOL": {"ARGUMENT": [RIGHT, ALSO RIGHT]}}}, ...], with null
+for a request that no call is right for.
 
 `ours` chooses the tool and reads the request as the model driver does; `spelling` has the same grammars and prompts,
 and the model spells the tool's name. `llama-cpp-python` is that library's own class with `grammar=` from the JSON
@@ -28,7 +30,7 @@ from bench.accuracy.engines import ENGINES, file_of
 from bench.accuracy.packages import DataMissing
 from bench.accuracy.report import text_of
 from bench.accuracy.run import Results, about, measure, memory_mb, points, summaries
-from edgeagent.errors import EdgeAgentError, ExitCode
+from edgeagent.errors import EdgeAgentError, ExitCode, ModelError
 
 
 def main() -> int:
@@ -39,9 +41,9 @@ def main() -> int:
         cases = {name: cases_of(name, given.part, given.rows) for name in given.sets}
         options = {"threads": given.threads, "warm": given.warm}
         subjects = {name: ENGINES[name](file, **options) for name in given.engines}
-    except (EdgeAgentError, DataMissing) as error:
+    except (EdgeAgentError, DataMissing, ValueError) as error:
         print(error, file=sys.stderr)
-        return int(ExitCode.MODEL if isinstance(error, EdgeAgentError) else ExitCode.ERROR)
+        return int(ExitCode.MODEL if isinstance(error, ModelError) else ExitCode.ERROR)
     measured: dict[str, Results] = {}
     for name, each in cases.items():
         measured[name] = measure(subjects, name, each)

@@ -8,7 +8,6 @@ Law: a row that cannot be made a case is an error that names it. None is left ou
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 import types
@@ -23,6 +22,7 @@ from msgspec import Meta
 from bench.accuracy.packages import rows_in, text_in
 from edgeagent.core.agent import Agent, Tool, tool
 from edgeagent.errors import EdgeAgentError
+from edgeagent.runtime.wiring import load_agent
 from edgeagent.shape.nodes import Foreign
 from edgeagent.shape.types import Shape
 
@@ -31,7 +31,8 @@ NEEDLES = ("data_capture", "kitchen_appliance", "media_player", "productivity", 
 
 BFCLS = ("simple_python", "multiple", "parallel", "live_simple", "live_multiple", "irrelevance", "live_irrelevance")
 
-OWN = ("greenhouse", "gateway")
+OWN = {name: f"{HERE.parents[1] / 'examples' / name}.py={HERE / name}.json" for name in ("greenhouse", "gateway")}
+"""Our own lists by name, as AGENT.py=REQUESTS.json."""
 
 Part = Literal["fit", "report", "all"]
 
@@ -78,6 +79,8 @@ class Case:
 
 def is_set(name: str) -> bool:
     """Whether there is a set of that name."""
+    if "=" in name:
+        return Path(name.partition("=")[2]).is_file()
     kind, colon, category = name.partition(":")
     of_kind = {"bfcl": BFCLS, "needle": NEEDLES}
     return category in of_kind.get(kind, ()) if colon else kind in ("needle", *OWN)
@@ -86,17 +89,18 @@ def is_set(name: str) -> bool:
 def cases_of(name: str, part: Part, rows: int = 0) -> list[Case]:
     """So many cases of a set's part, evenly spread over it; all of them for 0.
 
-    Raises ValueError naming the row that is not understood, and DataMissing.
+    Raises ValueError naming the row that is not understood, EdgeAgentError for an agent, and DataMissing.
     """
     assert is_set(name), f"there is no set {name}"
+    name = OWN.get(name, name)
+    if "=" in name:
+        agent, _, file = name.partition("=")
+        return _spread(list(_listed(agent, Path(file))), rows)
     kind, _, category = name.partition(":")
-    match kind:
-        case "bfcl":
-            found = list(_bfcl(category))
-        case "needle":
-            found = [case for each in ([category] if category else NEEDLES) for case in _needle(each)]
-        case _:
-            return _spread(list(_own(name)), rows)
+    if kind == "bfcl":
+        found = list(_bfcl(category))
+    else:
+        found = [case for each in ([category] if category else NEEDLES) for case in _needle(each)]
     return _spread(found[_FIRST[part] :: 1 if part == "all" else 2], rows)
 
 
@@ -110,12 +114,18 @@ def _spread(cases: list[Case], rows: int) -> list[Case]:
     return [cases[place * len(cases) // rows] for place in range(rows)]
 
 
-def _own(name: str) -> Iterator[Case]:
-    """A list of ours for an example agent."""
-    agent: Agent = importlib.import_module(f"examples.{name}").agent
-    for place, row in enumerate(json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))):
-        wanted = tuple(Wanted(tool, arguments) for tool, arguments in (row["call"] or {}).items())
-        yield Case(f"{name}_{place}", row["request"], agent, wanted)
+def _listed(spec: str, file: Path) -> Iterator[Case]:
+    """The requests of a list for an agent, as a spec names it. Raises ValueError for one that the agent cannot take."""
+    agent = load_agent(spec)
+    for place, row in enumerate(json.loads(file.read_text(encoding="utf-8"))):
+        try:
+            wanted = tuple(Wanted(tool, arguments) for tool, arguments in (row["call"] or {}).items())
+            for each in wanted:
+                values = {name: right[0] for name, right in each.arguments.items()}
+                agent.by_name[each.tool].parameters.decode(values)
+            yield Case(f"{file.stem}_{place}", row["request"], agent, wanted, group="call" if wanted else "no call")
+        except (EdgeAgentError, AttributeError, IndexError, KeyError, TypeError) as error:
+            raise ValueError(f"{file}: request {place} is not understood: {error!r}") from error
 
 
 def _bfcl(category: str) -> Iterator[Case]:

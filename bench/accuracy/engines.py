@@ -10,7 +10,7 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,6 +26,7 @@ from edgeagent.driver.llama.constraint import Grammars
 from edgeagent.driver.llama.engine import Engine, physical_cores
 from edgeagent.driver.llama.gguf import check_gguf
 from edgeagent.driver.llama.model import LlamaDriver
+from edgeagent.driver.llama.prompt import Words, prompt_tokens
 from edgeagent.driver.llama.store import find
 from edgeagent.driver.llama.template import Template, builtin_template
 
@@ -134,13 +135,26 @@ class _Llama:
         usage = done["usage"]
         return str(done["choices"][0]["text"]), usage["completion_tokens"], usage["prompt_tokens"]
 
-    def _prompt(self, agent: Agent, request: str) -> str:
-        """The prompt that our driver makes, as text. The class puts the first token before it itself."""
-        system = self._dialect.system_text(agent.system, agent.tools)
-        chat = [{"role": "system", "content": system}, *self._dialect.chat([Message("user", request)])]
-        bos, eos = (self._llama._model.token_get_text(id) for id in (self._llama.token_bos(), self._llama.token_eos()))
+    def _prompt(self, agent: Agent, request: str) -> list[int]:
+        """The very tokens that our driver puts to the model."""
+        chat = [{"role": "system", "content": self._dialect.system_text(agent.system, agent.tools)}]
+        chat += self._dialect.chat([Message("user", request)])
+        model = self._llama._model
+        bos, eos = (
+            model.token_get_text(token) if token >= 0 else "" for token in (model.token_bos(), model.token_eos())
+        )
         rendered = self._template.render(chat, add_generation_prompt=True, bos_token=bos, eos_token=eos)
-        return rendered.removeprefix(bos)
+        begins = bool(bos) and rendered.startswith(bos)
+        words = [Words(each["content"]) for each in chat]
+        return prompt_tokens(rendered, words, self, bos=model.add_bos_token() and not begins)
+
+    def tokenize(self, text: str, *, special: bool, bos: bool) -> list[int]:
+        """The text's tokens; with `special`, markup in it becomes markup."""
+        return list(self._llama.tokenize(text.encode(), add_bos=bos, special=special))
+
+    def detokenize(self, tokens: Sequence[int]) -> bytes:
+        """The bytes that the tokens spell."""
+        return bytes(self._llama.detokenize(list(tokens)))
 
     def close(self) -> None:
         """Free the model."""

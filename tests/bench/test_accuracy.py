@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 pytest.importorskip("llama_cpp")
@@ -45,12 +47,49 @@ def test_forty_greenhouse_requests_ten_of_which_should_not_call():
     assert (len(cases), sum(not case.wanted for case in cases)) == (40, 10)
 
 
-@pytest.mark.parametrize("name", ["greenhouse", "gateway"])
-def test_every_right_call_of_our_lists_is_one_that_its_tool_takes(name):
-    for case in cases_of(name, "report"):
-        for wanted in case.wanted:
-            tool = case.agent.by_name[wanted.tool]
-            tool.parameters.decode({key: values[0] for key, values in wanted.arguments.items()})
+GARDEN = '''
+from edgeagent import Agent, tool
+
+@tool(idempotent=True)
+def water(bed: int) -> str:
+    """Water a bed."""
+
+agent = Agent(name="garden", system="", tools=[water])
+'''
+
+
+@pytest.fixture
+def listed(tmp_path):
+    """The cases of a list of requests for a small agent."""
+    (tmp_path / "garden.py").write_text(GARDEN)
+
+    def cases(*rows):
+        (tmp_path / "mine.json").write_text(json.dumps(rows))
+        return cases_of(f"{tmp_path}/garden.py={tmp_path}/mine.json", "report")
+
+    return cases
+
+
+def test_anybodys_list_for_anybodys_agent_is_a_set(listed):
+    water, hello = listed({"request": "Bed 2", "call": {"water": {"bed": [2]}}}, {"request": "Hello", "call": None})
+    assert (water.request, water.wanted, water.agent.name) == ("Bed 2", (Wanted("water", {"bed": [2]}),), "garden")
+    assert hello.wanted == ()
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"request": "Bed 2"},
+        {"call": None},
+        {"request": "Bed 2", "call": {"mow": {}}},
+        {"request": "Bed 2", "call": {"water": {"bed": ["two"]}}},
+        {"request": "Bed 2", "call": {"water": {"bed": []}}},
+        {"request": "Bed 2", "call": {"water": 2}},
+    ],
+)
+def test_a_request_that_the_agent_cannot_take_is_named(listed, row):
+    with pytest.raises(ValueError, match="request 1 is not understood"):
+        listed({"request": "Hello", "call": None}, row)
 
 
 def test_no_greenhouse_request_is_an_example_of_its_tools():

@@ -1,0 +1,44 @@
+"""The engines of the accuracy bench on the real model: they get the same prompt, and say the same kind of thing."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("llama_cpp")
+
+from bench.accuracy.cases import cases_of
+from bench.accuracy.engines import CALL_TOKENS_MAX, ENGINES
+from bench.accuracy.run import measure
+
+pytestmark = pytest.mark.model
+
+
+@pytest.fixture(scope="module")
+def answers(smollm2):
+    """What every engine answers to one request."""
+    subjects = {name: engine(smollm2, threads=1) for name, engine in ENGINES.items()}
+    results = measure(subjects, "greenhouse", cases_of("greenhouse", "report", 1))
+    for subject in subjects.values():
+        subject.close()
+    return {name: result for name, (result,) in results.items()}
+
+
+def test_every_engine_reads_the_same_prompt(answers):
+    assert len({each.answered.prompt_tokens for each in answers.values()}) == 1
+
+
+def test_the_driver_makes_the_call_that_is_wanted(answers):
+    assert answers["ours"].right
+
+
+def test_a_grammar_always_writes_a_call(answers):
+    assert answers["llama-cpp-python"].called
+    assert not answers["llama-cpp-python"].answered.failed
+
+
+def test_what_is_written_freely_ends(answers):
+    assert 0 < answers["unconstrained"].answered.tokens <= CALL_TOKENS_MAX
+
+
+def test_every_case_costs_time(answers):
+    assert all(each.seconds > 0 and each.cpu_seconds > 0 for each in answers.values())
