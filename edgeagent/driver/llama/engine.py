@@ -39,6 +39,9 @@ Evaluated = Literal["done", "context_full", "time", "cancelled"]
 # fast as 512 in one pass, and the buffers that llama.cpp sets aside (64 x vocabulary x 4 bytes) stay small.
 BATCH_TOKENS = 64
 
+BRANCHES = 8
+"""Continuations that are scored side by side, where there is more than one sequence; each has 0.2 to 1 MB of logits."""
+
 LOG_LINES_KEPT = 6
 _LOG_WARN, _LOG_ERROR = 3, 4
 _log: deque[str] = deque(maxlen=LOG_LINES_KEPT)
@@ -244,6 +247,58 @@ class Engine:
         outcome = self.evaluate(tokens[reused:], sequence=sequence, halt=halt, on_progress=on_progress)
         return Reuse(reused, len(self._kept[sequence]) - reused, outcome)
 
+    def score_each(
+        self, prefix: Sequence[int], continuations: Sequence[Sequence[int]], *, halt: Halt | None = None
+    ) -> list[float] | None:
+        """The log-probability of each continuation behind the prefix; None if there is no room or time for it.
+
+        The prefix is evaluated in sequence 0, where it stays, and shared by all of them; of them nothing stays.
+        """
+        assert prefix and all(0 < len(each) <= BATCH_TOKENS for each in continuations)
+        assert self.sequences > 1, "branches are kept for engines of several sequences"
+        if self.prefill(prefix, halt=halt).outcome != "done":
+            return None
+        first = self._log_shares(-1, [each[0] for each in continuations])
+        if self._room < BATCH_TOKENS:
+            self._forget_besides()
+        scores = dict(enumerate(first))
+        open_ones = [place for place, each in enumerate(continuations) if len(each) > 1]
+        for group in _groups(open_ones, [len(each) - 1 for each in continuations]):
+            if (halt is not None and halt()) or self._room < sum(len(continuations[place]) - 1 for place in group):
+                return None
+            told = self._score_branches([continuations[place] for place in group], len(prefix))
+            if told is None:
+                return None
+            for place, score in zip(group, told, strict=True):
+                scores[place] += score
+        return [scores[place] for place in range(len(continuations))]
+
+    def _score_branches(self, branches: Sequence[Sequence[int]], position: int) -> list[float] | None:
+        """The log-probabilities of each branch behind its first token; None when llama.cpp found no room."""
+        memory, live = self._live.memory, self._live
+        places = range(self.sequences, self.sequences + len(branches))
+        try:
+            for place in places:
+                llama_cpp.llama_memory_seq_cp(memory, 0, place, 0, position)
+            parts = [each[:-1] for each in branches]
+            status = llama_cpp.llama_decode(live.context, self._batch.fill_each(parts, position, self.sequences))
+            if status == 1:
+                return None
+            if status != 0:
+                raise ModelError(f"{self.path}: llama.cpp refused a batch (status {status}){last_words()}")
+            return self._told_of(branches)
+        finally:
+            self._views.clear()
+            for place in places:
+                llama_cpp.llama_memory_seq_rm(memory, place, -1, -1)
+
+    def _told_of(self, branches: Sequence[Sequence[int]]) -> list[float]:
+        told, row = [], 0
+        for each in branches:
+            told.append(sum(self._log_shares(row + n, [token])[0] for n, token in enumerate(each[1:])))
+            row += len(each) - 1
+        return told
+
     def score_beside(self, texts: Sequence[Beside], *, halt: Halt | None = None) -> list[float] | None:
         """The log-probability of each continuation behind its prefix, all in as few passes as hold them.
 
@@ -426,7 +481,8 @@ class _Handles:
         model = llama_cpp.llama_model_load_from_file(os.fsencode(path), llama_cpp.llama_model_default_params())
         if not model:
             raise ModelError(f"{path}: llama.cpp cannot load it{last_words()}")
-        context = llama_cpp.llama_init_from_model(model, _context_params(n_ctx, threads, sequences))
+        branches = BRANCHES if sequences > 1 else 0
+        context = llama_cpp.llama_init_from_model(model, _context_params(n_ctx, threads, sequences + branches))
         if not context:
             llama_cpp.llama_model_free(model)
             raise ModelError(f"{path}: no context of {n_ctx} tokens could be made{last_words()}; try a smaller n_ctx")
@@ -479,6 +535,32 @@ class _Batch:
             self._wanted[row] = step.following >= 0
         self._struct.n_tokens = len(part)
         return self._struct
+
+    def fill_each(self, parts: Sequence[Sequence[int]], position: int, sequence: int) -> Any:
+        """Each part in a sequence of its own, counted from `sequence`, at the same position, with all logits."""
+        count = 0
+        for place, part in enumerate(parts):
+            until = count + len(part)
+            self._tokens[count:until] = part
+            self._positions[count:until] = range(position, position + len(part))
+            self._sequences[count:until] = sequence + place
+            count = until
+        self._wanted[:count] = 1
+        self._struct.n_tokens = count
+        return self._struct
+
+
+def _groups(places: Sequence[int], lengths: Sequence[int]) -> list[list[int]]:
+    """The places in groups that fit into one batch, and are not more than there are branches."""
+    groups: list[list[int]] = []
+    room = 0
+    for place in places:
+        if not groups or lengths[place] > room or len(groups[-1]) == BRANCHES:
+            groups.append([])
+            room = BATCH_TOKENS
+        groups[-1].append(place)
+        room -= lengths[place]
+    return groups
 
 
 def physical_cores() -> int:

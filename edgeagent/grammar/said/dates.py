@@ -1,0 +1,120 @@
+"""The days and times of a request, and how an argument wants them written. Without a clock: today is not known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_MONTHS = {name: number for number, name in enumerate(re.findall("...", "janfebmaraprmayjunjulaugsepoctnovdec"), 1)}
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|(?-i:May)|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
+_NTH = r"(?:st|nd|rd|th)?"
+_DAY = (
+    rf"(?P<m1>{_MONTH})\.? ?(?P<d1>\d{{1,2}}){_NTH}(?!\d|:)(?:,? ?(?P<y1>\d{{4}}))?",
+    rf"(?P<d2>\d{{1,2}}){_NTH}(?: of)? (?P<m2>{_MONTH})\.?(?:,? (?P<y2>\d{{4}}))?",
+    r"(?P<y3>\d{4})[-/.](?P<m3>\d{1,2})[-/.](?P<d3>\d{1,2})",
+    r"(?P<a4>\d{1,2})[-/.](?P<b4>\d{1,2})[-/.](?P<y4>\d{4})",
+)
+_NAMED_DAY = (
+    r"(?:(?:next|this|coming|last) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day",
+    r"today|tomorrow|tonight|yesterday|next (?:week|month|year)|this (?:weekend|week|month|evening|afternoon|morning)",
+)
+_CLOCK = r"(?:\d{1,2}:\d{2}(?::\d{2})?(?: ?[ap]\.?m\b\.?)?|\d{1,2} ?[ap]\.?m\b\.?|noon|midnight)"
+_PART_OF_DAY = r"(?:morning|afternoon|evening|night)"
+_ANY_DAY = "|".join(re.sub(r"\?P<\w+>", "?:", each) for each in (*_DAY, *_NAMED_DAY))
+_WHEN = re.compile(
+    rf"(?<![\w/])(?:(?:{_ANY_DAY})(?: {_PART_OF_DAY})?(?:(?:,| at|,? from)? {_CLOCK})?"
+    rf"|{_CLOCK}(?:(?: on|,)? (?:{_ANY_DAY})(?: {_PART_OF_DAY})?)?)(?![\w/])",
+    re.IGNORECASE,
+)
+_DAYS = [re.compile(each, re.IGNORECASE) for each in _DAY]
+_TIME = re.compile(r"(?<![\w:])(\d{1,2})(?::(\d{2}))?(?::\d{2})?(?: ?([ap])\.?m\b)?", re.IGNORECASE)
+_ORDER = re.compile(r"\b(y{2,4}|m{1,2}|d{1,2})([-/. ])(y{2,4}|m{1,2}|d{1,2})\2(y{2,4}|m{1,2}|d{1,2})\b", re.IGNORECASE)
+_ORDER_WORDS = re.compile(r"\b(year|month|day)([-/])(year|month|day)\2(year|month|day)\b", re.IGNORECASE)
+_LIKE_ISO = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
+_HOURS = re.compile(r"\bHH:MM(?::SS)?\b|\b24.?hour|\b[012]\d:[0-5]\d\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Day:
+    """A day of the calendar."""
+
+    year: int
+    month: int
+    day: int
+
+
+@dataclass(frozen=True)
+class When:
+    """A day, a time of day, or both, as the request says it; `day` and `minutes` where that is certain."""
+
+    text: str
+    begin: int
+    end: int
+    day: Day | None
+    minutes: int | None
+
+
+def whens_in(request: str) -> Iterator[When]:
+    """The days and times of a request, in their order."""
+    for match in _WHEN.finditer(request):
+        text = match[0]
+        day, rest = _day_in(text)
+        yield When(text, match.start(), match.end(), day, _minutes_in(rest))
+
+
+def written(when: When, description: str, *, form: str | None = None) -> str | None:
+    """How an argument of this description wants it: as it was said, unless a form is asked for.
+
+    None where a form is asked for that is not certain: `next Friday` has no date without a clock.
+    """
+    order = _ORDER.search(description) or _ORDER_WORDS.search(description)
+    if order is not None or form == "date" or _LIKE_ISO.search(description):
+        parts, mark = (order.group(1, 3, 4), order[2]) if order is not None else (("year", "month", "day"), "-")
+        return None if when.day is None else mark.join(_piece(each[0].casefold(), when.day) for each in parts)
+    if when.day is None and when.minutes is not None and _HOURS.search(description):
+        return f"{when.minutes // 60:02}:{when.minutes % 60:02}"
+    return when.text
+
+
+def _piece(letter: str, day: Day) -> str:
+    return {"y": f"{day.year:04}", "m": f"{day.month:02}", "d": f"{day.day:02}"}[letter]
+
+
+def _day_in(text: str) -> tuple[Day | None, str]:
+    """The day that a text names with its year, and the rest of the text."""
+    for pattern in _DAYS:
+        match = pattern.search(text)
+        if match is not None:
+            found = {key[0]: value for key, value in match.groupdict().items() if value is not None}
+            return _day(found), text[: match.start()] + " " + text[match.end() :]
+    return None, text
+
+
+def _day(found: dict[str, str]) -> Day | None:
+    if "y" not in found:
+        return None
+    if "a" in found:  # 03/17/1915 is certain, 03/04/1915 is read as month and day.
+        first, second = int(found["a"]), int(found["b"])
+        month, day = (second, first) if first > 12 else (first, second)
+    else:
+        named = found["m"][:3].casefold()
+        month, day = _MONTHS[named] if named in _MONTHS else int(found["m"]), int(found["d"])
+    return Day(int(found["y"]), month, day) if 1 <= month <= 12 and 1 <= day <= 31 else None
+
+
+def _minutes_in(text: str) -> int | None:
+    """A time of day in minutes; None where it is not certain, as a bare number is not."""
+    folded = text.casefold()
+    if "noon" in folded.split():
+        return 720
+    match = _TIME.search(folded)
+    if match is None or (match[2] is None and match[3] is None):
+        return None
+    hours, minutes = int(match[1]), int(match[2] or 0)
+    if match[3] is not None:
+        hours = hours % 12 + (12 if match[3] == "p" else 0)
+    return hours * 60 + minutes if hours < 24 and minutes < 60 else None

@@ -1,0 +1,150 @@
+"""The lists of a request: numbers in a row, things told one after another, and what is written as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from edgeagent.core.quoting import names_option
+from edgeagent.grammar.lexical import stem, stems
+from edgeagent.grammar.said.deal import Candidate
+from edgeagent.grammar.said.declared import Argument
+from edgeagent.grammar.said.numbers import Mention, plain
+from edgeagent.grammar.said.texts import Part, runs_of
+from edgeagent.grammar.said.units import PERCENT
+from edgeagent.grammar.said.words import Words
+from edgeagent.shape.admits import admits
+from edgeagent.shape.pointer import Document
+
+ITEMS_MAX = 32
+"""More than anybody tells in a sentence."""
+
+_BETWEEN_NUMBERS = re.compile(r"[\s,;&°%$]*(?:(?:and|percent|degrees?)\b[\s,]*)?\Z")
+_BETWEEN_TEXTS = re.compile(r"['\"”’]?\s*(?:,|&|,?\s*\band\b|,?\s*\bor\b)\s*(?:the |a |an )?['\"“‘]?\Z", re.IGNORECASE)
+
+NAMED, SEVERAL, WRITTEN, ONE = 3.0, 1.5, 6.0, -1.0
+"""Nats for a list whose argument is named before it, for more than one item, for JSON, and against a single item."""
+
+
+def list_candidates(argument: Argument, said: Words, mentions: Sequence[Mention]) -> list[Candidate]:
+    """The lists that the argument may be, best first."""
+    items = argument.schema["items"]
+    found = [*_written(argument, said), *_options(argument, said)]
+    if items.get("type") in ("integer", "number") and "enum" not in items:
+        found += _numbers(argument, said, mentions, items["type"] == "number")
+    elif items.get("type") == "string" and "enum" not in items and not _has_written(found):
+        found += _texts(argument, said)
+    fits = [each for each in found if admits(argument.schema, each.value, Document(argument.schema))]
+    return sorted(fits, key=lambda each: (-each.weight, each.begin))
+
+
+def _has_written(found: Sequence[Candidate]) -> bool:
+    return any(each.why == "written" for each in found)
+
+
+def _written(argument: Argument, said: Words) -> Iterator[Candidate]:
+    """Lists in square brackets, and in round ones where those hold numbers: `(3, 4)`."""
+    decoder = json.JSONDecoder()
+    for match in re.finditer(r"[\[(]", said.request):
+        begin, text = match.start(), said.request[match.start() :]
+        if text[0] == "(":
+            text = f"[{text[1:].partition(')')[0]}]"
+        try:
+            value, length = decoder.raw_decode(re.sub(r"'([^'\[\],]*)'", r'"\1"', text))
+        except ValueError:
+            continue
+        if isinstance(value, list) and value:
+            items = argument.schema["items"]
+            value = _as_declared(value, items)
+            yield Candidate(value, begin, begin + length, WRITTEN + _named(argument, said, begin), "written")
+
+
+def _as_declared(value: Any, schema: Any) -> Any:
+    """Whole numbers as fractions where those are declared, as deep as lists go."""
+    if isinstance(value, list):
+        items = schema.get("items", schema) if isinstance(schema, Mapping) else schema
+        return [_as_declared(each, items if isinstance(each, list) else schema) for each in value]
+    kind = _leaf(schema)
+    return float(value) if kind == "number" and isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _leaf(schema: Any) -> Any:
+    while isinstance(schema, Mapping) and isinstance(schema.get("items"), Mapping):
+        schema = schema["items"]
+    return schema.get("type") if isinstance(schema, Mapping) else None
+
+
+def _options(argument: Argument, said: Words) -> Iterator[Candidate]:
+    """The options that the request names, together."""
+    told = argument.schema["items"].get("enum") or argument.examples
+    named = [(place, option) for option in told if isinstance(option, str) and (place := _place(option, said)) >= 0]
+    if named:
+        named.sort()
+        end = named[-1][0] + len(named[-1][1])
+        yield Candidate([option for _, option in named], named[0][0], end, NAMED + len(named), "options")
+
+
+def _place(option: str, said: Words) -> int:
+    """Where the request names the option, as it is or by the stems of its words; -1 for nowhere."""
+    spelled = said.request.casefold().find(option.casefold()) if names_option(option, (said.request,)) else -1
+    if spelled >= 0:
+        return spelled
+    parts = stems(option) or [stem(option.casefold())]
+    words = [word.stem for word in said.words]
+    for place in range(len(words) - len(parts) + 1):
+        if words[place : place + len(parts)] == parts:
+            return said.words[place].begin
+    return -1
+
+
+def _numbers(argument: Argument, said: Words, mentions: Sequence[Mention], is_fraction: bool) -> Iterator[Candidate]:
+    for run in _in_a_row(mentions, lambda one, other: _BETWEEN_NUMBERS.fullmatch(said.request[one.end : other.begin])):
+        share = is_fraction and "percentage" not in argument.description.casefold()
+        values = [plain(each.value / 100 if each.unit == PERCENT and share else each.value) for each in run]
+        listed: list[Any] = [float(each) for each in values] if is_fraction else values
+        weight = (SEVERAL if len(run) > 1 else ONE) + _named(argument, said, run[0].begin)
+        yield Candidate(listed, run[0].begin, run[-1].end, weight, "numbers")
+
+
+def _in_a_row(found: Sequence[Any], follows: Callable[[Any, Any], Any]) -> Iterator[Sequence[Any]]:
+    """What follows one another, in as long runs as there are."""
+    begin = 0
+    for place in range(1, len(found) + 1):
+        if place == len(found) or not follows(found[place - 1], found[place]):
+            yield found[begin:place][:ITEMS_MAX]
+            begin = place
+
+
+def _texts(argument: Argument, said: Words) -> Iterator[Candidate]:
+    quoted = [Part(said.request[begin:end], begin, end, "quoted") for begin, end in said.quoted]
+    chunks = [
+        Part(said.text(first, last), said.words[first].begin, said.words[last].end, "chunk")
+        for first, last in runs_of(said)
+    ]
+    for parts in (quoted, chunks):
+        for run in _in_a_row(parts, lambda a, b: _BETWEEN_TEXTS.fullmatch(said.request[a.end : b.begin])):
+            for trimmed in _trimmed(run, said):
+                weight = SEVERAL if len(run) > 1 else ONE
+                weight += _named(argument, said, trimmed[0].begin) + 2.0 * (run[0].kind == "quoted")
+                weight -= 2.0 * (len(trimmed[0].text.split()) > 3)
+                yield Candidate([each.text for each in trimmed], trimmed[0].begin, trimmed[-1].end, weight, "texts")
+
+
+def _trimmed(run: Sequence[Part], said: Words) -> Iterator[list[Part]]:
+    """The run as it is, and with its first item from the first capital on: `colleagues Ada`, `Bo` and `Cy`."""
+    yield list(run)
+    head = run[0]
+    inside = [word for word in said.words if head.begin <= word.begin and word.end <= head.end]
+    capital = next((word for word in inside if word.is_capital), None)
+    if head.kind != "quoted" and capital is not None and capital.begin > head.begin:
+        begin = capital.begin
+        yield [Part(said.request[begin : head.end], begin, head.end, head.kind), *run[1:]]
+
+
+def _named(argument: Argument, said: Words, begin: int) -> float:
+    """Whether one of the four words before a list is the argument's."""
+    near = [stem(word.folded) for word in said.before(begin)[:4]]
+    own = argument.own or argument.words
+    return NAMED if any(word in own for word in near) else 0.0

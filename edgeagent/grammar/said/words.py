@@ -1,0 +1,131 @@
+"""Cut a request into words, with where they stand. Knows English function words and no tools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from edgeagent.grammar.lexical import stem
+
+# A word ends before punctuation that is followed by a space, so that `a.b/c`, `6:30` and `2,000` stay whole.
+_RUN = re.compile(r"[^\s\"“”()\[\]{}<>]+")
+_INITIALS = re.compile(r"(?:[^\W\d_]\.)+|(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|Inc|Ltd|Co|Corp|No)\.")
+_TRAILING = ",;:!?.'’`"
+_LEADING = "'‘’`$€£#"
+_POSSESSIVE = re.compile(r"['’]s?$")
+_QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|(?<!\w)'((?:[^']|(?<=\w)'(?=\w))+?)'(?!\w)|(?<!\w)‘([^’]+)’|`([^`]+)`")
+
+_SPLIT = re.compile(r"[^\W_]+")
+
+ARTICLES = frozenset(("the", "a", "an", "my", "our", "your", "his", "her", "their", "its", "this", "that", "these"))
+
+PREPOSITIONS = frozenset(
+    _SPLIT.findall(
+        "in on at from to for of by with without about between near around into onto over under through via during "
+        "within after before until till since against among across per using as toward towards than versus vs "
+        "along beside besides including excluding like regarding concerning nearby following based starting ending "
+        "named called titled dated numbered involving related specializing considering located"
+    )
+)
+
+_FUNCTION = frozenset(
+    _SPLIT.findall(
+        "i me we us you he she they them it is are am was were be been being do does did done have has had having "
+        "will would can could shall should may might must what which who whom whose where when why how there here and "
+        "or but nor so if then else not no please also just very too only all any some each every both either neither "
+        "more most much many few less least get find give show tell want need know let make please help would like "
+        "look looking provide calculate compute determine search fetch retrieve s"
+    )
+)
+"""Words between which a text may stand, and of which it is hardly ever made."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a request, from `begin` to `end`; `apart` if punctuation stands between it and the one before."""
+
+    text: str
+    begin: int
+    end: int
+    apart: bool = False
+
+    @property
+    def folded(self) -> str:
+        return self.text.casefold()
+
+    @property
+    def stem(self) -> str:
+        return stem(self.folded)
+
+    @property
+    def is_capital(self) -> bool:
+        return self.text[:1].isupper()
+
+    @property
+    def is_article(self) -> bool:
+        """Whether it is an article or a possessive; one with a capital within a sentence belongs to a name."""
+        return self.folded in ARTICLES and (self.begin == 0 or not self.is_capital)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether texts end before this word: a preposition, a pronoun, an auxiliary."""
+        return self.folded in PREPOSITIONS or self.folded in _FUNCTION
+
+
+@dataclass(frozen=True)
+class Words:
+    """A request and its words; `quoted` are the places between quotation marks."""
+
+    request: str
+    words: tuple[Word, ...]
+    quoted: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, request: str) -> Words:
+        """The words of this request."""
+        return cls(request, tuple(_words(request)), tuple(_quoted(request)))
+
+    def text(self, first: int, last: int) -> str:
+        """The request from one word to another, both included."""
+        return self.request[self.words[first].begin : self.words[last].end]
+
+    def before(self, place: int) -> Sequence[Word]:
+        """The words that begin before a place, nearest first."""
+        return [word for word in reversed(self.words) if word.end <= place]
+
+    def behind(self, place: int) -> Sequence[Word]:
+        """The words that begin at a place or behind it, nearest first."""
+        return [word for word in self.words if word.begin >= place]
+
+
+def _words(request: str) -> list[Word]:
+    found: list[Word] = []
+    for run in _RUN.finditer(request):
+        begin, end = run.start(), run.end()
+        while begin < end and request[begin] in _LEADING:
+            begin += 1
+        whole = request[begin:end]
+        inner = whole.rstrip(_TRAILING)
+        if whole[len(inner) : len(inner) + 1] == "." and _INITIALS.fullmatch(inner + "."):
+            inner += "."
+        inner = _POSSESSIVE.sub("", inner)
+        if not inner or not any(char.isalnum() for char in inner):
+            continue
+        gap = request[found[-1].end : begin] if found else ""
+        apart = bool(found) and not _is_plain(gap)
+        found.append(Word(inner, begin, begin + len(inner), apart))
+    return found
+
+
+def _is_plain(gap: str) -> bool:
+    """Whether nothing but space (or an opening currency sign) stands between two words."""
+    return not gap.strip(" $€£#\t")
+
+
+def _quoted(request: str) -> list[tuple[int, int]]:
+    found = []
+    for match in _QUOTED.finditer(request):
+        group = next(number for number in range(1, 6) if match[number] is not None)
+        found.append(match.span(group))
+    return found
