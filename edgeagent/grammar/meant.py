@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edgeagent.core.agent import Tool
-from edgeagent.grammar.lexical import PREFIX_WEIGHT, is_prefix, stems
+from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED
+from edgeagent.grammar.lexical import PREFIX_WEIGHT, Scores, is_prefix, stems
 
 Evidence = Mapping[str, float]
 
@@ -63,6 +64,28 @@ def _share(words: Sequence[str], others: Sequence[str]) -> float:
         return 0.0
     found = (1.0 if w in others else PREFIX_WEIGHT if any(is_prefix(w, o) for o in others) else 0.0 for w in words)
     return sum(found) / len(words)
+
+
+MARGIN_MAX = 12.0
+"""Nats by which a tool leads, above which it makes no difference; also those of an only tool."""
+
+
+def sureness(scores: Scores, shares: Sequence[float]) -> dict[str, float]:
+    """What says how sure a call is: how far its tool leads, how clearly a call is meant, how the model chose its words.
+
+    `shares` are the log-probabilities of the tokens that were not forced by the grammar: none where all were.
+    """
+    told = dict(scores)
+    odds = told.pop(CALL_ODDS, None)
+    needed = told.pop(CALL_ODDS_NEEDED, 0.0)
+    best, second, *_ = (*sorted(told.values(), reverse=True), -math.inf, -math.inf)
+    found = {
+        "margin": min(MARGIN_MAX, best - second) if second > -math.inf else MARGIN_MAX,
+        "written": float(len(shares)),
+        "mean": sum(shares) / len(shares) if shares else 0.0,
+        "least": min(shares, default=0.0),
+    }
+    return found if odds is None else found | {"meant": odds - needed}
 
 
 def threshold(unrelated: Sequence[float], examples: Sequence[float]) -> float:

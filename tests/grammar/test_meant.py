@@ -11,14 +11,17 @@ from hypothesis import strategies as st
 from edgeagent.core.agent import tool
 from edgeagent.grammar.meant import (
     EXAMPLES_REFUSED,
+    MARGIN_MAX,
     UNRELATED_REFUSED,
     Weights,
     probability,
+    sureness,
     threshold,
     words_shared,
 )
 
 odds = st.floats(-50, 50)
+scores = st.lists(st.tuples(st.sampled_from(["a", "b", "c"]), odds), min_size=1, max_size=3, unique_by=lambda s: s[0])
 
 
 @tool(idempotent=True)
@@ -69,3 +72,18 @@ def test_without_examples_nearly_all_unrelated_requests_lie_below():
 def test_no_threshold_refuses_more_of_the_authors_examples_than_is_allowed(unrelated, examples):
     needed = threshold(unrelated, examples)
     assert sum(each < needed for each in examples) <= EXAMPLES_REFUSED * len(examples)
+
+
+def test_a_tool_that_leads_makes_its_call_surer_and_an_only_one_leads():
+    assert sureness((("a", 3.0), ("b", 1.0)), ())["margin"] == 2
+    assert sureness((("a", 3.0),), ())["margin"] == sureness((("a", 99.0), ("b", 1.0)), ())["margin"] == MARGIN_MAX
+
+
+def test_how_clearly_a_call_is_meant_is_told_over_what_was_needed_and_is_no_tools_score():
+    found = sureness((("a", 3.0), ("b", 1.0), ("(call)", 1.5), ("(needed)", 0.5)), (-0.5, -0.1))
+    assert found == {"margin": 2, "meant": 1.0, "written": 2, "mean": -0.3, "least": -0.5}
+
+
+@given(scores, st.lists(st.floats(-30, 0), max_size=9))
+def test_what_says_how_sure_a_call_is_is_always_finite(told, shares):
+    assert all(math.isfinite(value) for value in sureness(tuple(told), shares).values())

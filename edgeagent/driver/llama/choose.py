@@ -64,16 +64,16 @@ class Chooser:
         self._lexicons = {path: Lexicon.of(each.tools) for path, each in agent.by_path.items()}
         self._shelf = Shelf(engine)
 
-    def spoken_of(self, ask: AskModel) -> Scores:
-        """How much the words of the request speak of each tool."""
-        return self._lexicons[ask.agent].scores(request_in(ask), ask.tools)
+    def spoken_of(self, ask: AskModel, request: str) -> Scores:
+        """How much the words of the request speak of each tool of the ask."""
+        return self._lexicons[ask.agent].scores(request, ask.tools)
 
-    def choose(self, ask: AskModel, halt: Halt | None = None, *, is_open: bool = False) -> Chosen:
-        """The tools that fit the request best: one, or several that fit alike.
+    def choose(self, ask: AskModel, request: str, halt: Halt | None = None, *, is_open: bool = False) -> Chosen:
+        """The tools of the ask that fit the request best: one, or several that fit alike.
 
         `is_open` when it is not settled that a call follows: then there is evidence for and against it.
         """
-        request, spoken = request_in(ask), self.spoken_of(ask)
+        spoken = self.spoken_of(ask, request)
         rivals = _rivals(spoken)
         likely = self._likely(rivals, request, halt) if is_open or len(rivals) > 1 else {}
         best_likely = max((likely[name] for name in rivals if name in likely), default=0.0)

@@ -16,7 +16,7 @@ from typing import Literal
 from edgeagent.driver.llama.closing import Admitted, Room
 from edgeagent.driver.llama.constraint import Compiled, Constraint
 from edgeagent.driver.llama.engine import Engine, Halt, Progress
-from edgeagent.driver.llama.sampling import GREEDY, Logits, Sampler
+from edgeagent.driver.llama.sampling import GREEDY, Logits, Sampler, log_share
 from edgeagent.errors import ModelError
 
 Stop = Literal["end", "closed", "limit", "time", "cancelled", "context_full"]
@@ -30,7 +30,8 @@ class Generation:
     """What was written and what it cost, in tokens; `constraint_us` and `sampling_us` are µs in all.
 
     `complete` is False for a text under a grammar that is not whole. `closed_early`: the limit was near and the
-    shortest completion was written instead of what the model wanted.
+    shortest completion was written instead of what the model wanted. `shares` are the log-probabilities, among all
+    tokens, of those that the model chose itself, if they were asked for.
     """
 
     token_ids: tuple[int, ...]
@@ -47,6 +48,7 @@ class Generation:
     constraint_us: int
     sampling_us: int
     wall_us: int
+    shares: tuple[float, ...] = ()
 
 
 def generate(
@@ -62,18 +64,21 @@ def generate(
     on_progress: Progress | None = None,
     stop_texts: Sequence[str] = (),
     force: bool = True,
+    tell_shares: bool = False,
 ) -> Generation:
     """Write up to `max_tokens` tokens after the prompt, which must not be empty.
 
     `deadline_s` is a time of `time.monotonic()`. `on_text` is shown the text as it grows; should the limit force
     another beginning (`closed_early`), it is shown nothing more. `force=False` samples and evaluates one by one what
-    the grammar forces, for comparison: the text is the same. Raises ModelError or GrammarError when an engine fails;
+    the grammar forces, for comparison: the text is the same. `tell_shares` costs a pass over the vocabulary for each
+    token that is not forced. Raises ModelError or GrammarError when an engine fails;
     the engine can be used again after that.
     """
     if not prompt:
         raise ModelError("the prompt has no tokens: a model cannot begin from nothing")
     halt = _halt(deadline_s, should_stop)
-    return _Run(engine, prompt, grammar, sampler, max_tokens, halt, on_text, on_progress, stop_texts, force).finish()
+    run = _Run(engine, prompt, grammar, sampler, max_tokens, halt, on_text, on_progress, stop_texts, force, tell_shares)
+    return run.finish()
 
 
 class _Run:
@@ -91,6 +96,7 @@ class _Run:
         on_progress: Progress | None,
         stop_texts: Sequence[str],
         force: bool,
+        tell_shares: bool,
     ) -> None:
         self._began_ns = time.perf_counter_ns()
         self._engine = engine
@@ -103,6 +109,7 @@ class _Run:
         self._halt = halt
         self._progress = on_progress
         self._force = force
+        self._shares: list[float] | None = [] if tell_shares else None
         self._text = _Text(engine, on_text, stop_texts)
         self._grammar = grammar
         self._constraint, self._room = _begin(grammar)
@@ -177,6 +184,8 @@ class _Run:
             token, verdict = self._sample_allowed(logits, place)
         self._constraint_ns += time.perf_counter_ns() - now
         if verdict in ("yes", "taken"):
+            if self._shares is not None:
+                self._shares.append(log_share(logits, token))
             return token, verdict == "taken"
         self._write_plan(verdict)
         return None, True
@@ -221,6 +230,8 @@ class _Run:
             # The model has begun something that cannot be ended in what is left: what it wrote is taken back.
             self._constraint = self._grammar.fresh()
             self._written.clear()
+            if self._shares is not None:
+                self._shares.clear()
             self._text.restart()
             self._forced = 0
         plan = self._room.plan
@@ -265,6 +276,7 @@ class _Run:
             constraint_us=self._constraint_ns // 1000,
             sampling_us=self._sampling_ns // 1000,
             wall_us=(time.perf_counter_ns() - self._began_ns) // 1000,
+            shares=tuple(self._shares or ()),
         )
 
 

@@ -19,7 +19,7 @@ import math
 import queue
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -35,6 +35,7 @@ from edgeagent.core.from_user import Narrowed
 from edgeagent.core.values import Message, Usage
 from edgeagent.driver.base import Post
 from edgeagent.driver.llama.choose import SEQUENCES, Chooser, Chosen, request_in
+from edgeagent.driver.llama.compare import Comparer
 from edgeagent.driver.llama.constraint import Compiled, Grammars, check_calls
 from edgeagent.driver.llama.decode import Generation, OnText, generate
 from edgeagent.driver.llama.engine import Engine, Halt, Progress
@@ -45,10 +46,11 @@ from edgeagent.driver.llama.sampling import GREEDY, Sampler, Seeded
 from edgeagent.driver.llama.template import Template, builtin_template
 from edgeagent.errors import EdgeAgentError, GrammarError, ModelError
 from edgeagent.grammar.calls import GrammarEngine, calls_of, grammar_of
+from edgeagent.grammar.clauses import CLAUSES_MAX, divisions
 from edgeagent.grammar.evidence import Evidence, evidence_of, forbids
 from edgeagent.grammar.lexical import Scores
 from edgeagent.grammar.llg import Answer
-from edgeagent.grammar.meant import MISSING
+from edgeagent.grammar.meant import MISSING, probability, sureness
 
 LINE_TOKENS_MAX = 64
 """The most a small model may write about a result: two sentences."""
@@ -60,16 +62,30 @@ NOTHING_DONE = "Understood: nothing was done."
 """The answer to a request that forbids something."""
 
 
+NOTHING_SAID = Evidence()
+
+
 @dataclass(frozen=True)
 class _Plan:
-    """What is to be written: a call of one of the tools, words, or either; or the text that is said instead."""
+    """What is to be written: a call of one of the tools, words, or either; or the text that is said instead.
+
+    `evidence` is what the request says of the call's arguments.
+    """
 
     answer: Answer
     tools: tuple[str, ...]
-    narrowed: tuple[Narrowed, ...] = ()
-    given: tuple[str, ...] = ()
+    evidence: Evidence = NOTHING_SAID
     scores: Scores = ()
     text: str = ""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is clear what the request wants: a call of one tool, or that something is not done."""
+        return self.text == NOTHING_DONE or (self.answer == "never" and len(self.tools) == 1)
+
+    def wants(self, other: _Plan) -> bool:
+        """Whether it is the same call that the other one is, as far as the request says."""
+        return (self.tools, self.evidence) == (other.tools, other.evidence)
 
 
 class LlamaDriver:
@@ -98,6 +114,7 @@ class LlamaDriver:
         self._chooser = None if self._dialect.decides or not chooses else Chooser(agent, engine, template)
         self._fitted = fitted_for(engine.model_digest)
         self._needed: Mapping[str, float] = {}
+        self._comparer = Comparer(engine, self._dialect.frame)
         self._warm: Warm | None = None
         self._cancelled: set[int] = set()
         self._asks: queue.Queue[tuple[AskModel, Post] | None] = queue.Queue()
@@ -188,7 +205,7 @@ class LlamaDriver:
         assert not self._thread.is_alive() and self._chooser is not None
         tools = self._agent.by_path[path].tool_names
         ask = AskModel(0, (Message("user", request),), tools, "either", 1, 0, 0, agent=path)
-        chosen = self._chooser.choose(ask, is_open=True)
+        chosen = self._chooser.choose(ask, request, is_open=True)
         return _told(chosen, self._said_of(chosen, request))
 
     def call_odds(self, request: str, path: str = "") -> float:
@@ -267,23 +284,55 @@ class LlamaDriver:
             text = f"the prompt takes {len(prompt)} tokens, and the budget has {ask.prompt_tokens_max} left"
             return ModelFailed(0, ask.effect_id, "context_full", text, len(prompt))
         reused = self._engine.align(prompt)
-        plan = self._plan(ask, prompt, deadline)
-        if plan.text:
-            return self._said(ask, plan, len(prompt), reused, began)
-        written = generate(
-            self._engine,
-            prompt,
-            grammar=self._planned_grammar(ask, plan),
-            sampler=self._sampler(ask.seed),
-            max_tokens=min(ask.max_tokens, LINE_TOKENS_MAX) if self._is_last_line(ask, plan.answer) else ask.max_tokens,
-            deadline_s=deadline,
-            should_stop=lambda: ask.effect_id in self._cancelled,
-            on_text=self._on_text,
-            on_progress=self._on_progress,
-        )
+        plans = self._plans(ask, prompt, deadline)
+        if plans[0].text:
+            return self._said(ask, plans[0], len(prompt), reused, began)
+        parts = self._written(ask, plans, prompt, deadline)
+        is_whole = parts[-1].complete and plans[0].answer == "never" and self._chooser is not None
+        confidence = tuple(map(self._confidence, plans, parts)) if is_whole else ()
+        written = self._as_list(parts) if len(parts) > 1 else parts[0]
         # A call that is forced from end to end needs no logits: its prompt waits for the next ask.
         evaluated = max(0, min(len(self._engine.kept()), len(prompt)) - reused)
-        return _event(ask, written, evaluated, (time.perf_counter_ns() - began) // 1000, plan.scores)
+        micros = (time.perf_counter_ns() - began) // 1000
+        return _event(ask, written, evaluated, micros, _joint_scores(plans), confidence)
+
+    def _written(
+        self, ask: AskModel, plans: Sequence[_Plan], prompt: list[int], deadline: float | None
+    ) -> list[Generation]:
+        """What the model writes for each plan, as if it were the only one; up to the first that does not end whole."""
+        parts: list[Generation] = []
+        left = ask.max_tokens
+        for plan in plans:
+            written = generate(
+                self._engine,
+                prompt,
+                grammar=self._planned_grammar(ask, plan),
+                sampler=self._sampler(ask.seed),
+                max_tokens=min(left, LINE_TOKENS_MAX) if self._is_last_line(ask, plan.answer) else left,
+                deadline_s=deadline,
+                should_stop=lambda: ask.effect_id in self._cancelled,
+                on_text=self._on_text if len(plans) == 1 else None,
+                on_progress=self._on_progress,
+                tell_shares=plan.answer == "never",
+            )
+            if not written.complete:
+                return [written]
+            parts.append(written)
+            left -= len(written.token_ids)
+        return parts
+
+    def _confidence(self, plan: _Plan, written: Generation) -> float:
+        """How probable it is that this is the right call."""
+        return round(probability(self._fitted.right.weights.log_odds(sureness(plan.scores, written.shares))), 3)
+
+    def _as_list(self, parts: Sequence[Generation]) -> Generation:
+        """Several calls as one text: a list."""
+        text = f"[{', '.join(part.text for part in parts)}]"
+        if self._on_text is not None:
+            self._on_text(text)
+        ids = self._engine.tokenize(text, special=False, bos=False)
+        sampled = sum(part.sampled for part in parts)
+        return replace(parts[-1], text=text, token_ids=tuple(ids), sampled=sampled, forced=len(ids) - sampled)
 
     def _prompt(self, words: list[Words], chat: list[dict[str, str]]) -> list[int]:
         bos_token = self._engine.bos_token
@@ -299,34 +348,77 @@ class LlamaDriver:
         kept = self._engine.kept()
         return next((n for n, (one, other) in enumerate(zip(kept, alone, strict=False)) if one != other), 0)
 
-    def _plan(self, ask: AskModel, prompt: list[int], deadline: float | None) -> _Plan:
-        """Whether a call or words follow, where both may; which call; and what is said without the model."""
+    def _plans(self, ask: AskModel, prompt: list[int], deadline: float | None) -> tuple[_Plan, ...]:
+        """What is to be written: a call, or words, or the model's choice of both; or several calls."""
         if ask.choice == "answer" or not ask.tools:
-            return _Plan("only", ask.tools)
+            return (_Plan("only", ask.tools),)
         if self._dialect.decides:
             # Its family was taught when to call: free text until the trigger, a call after it.
-            return _Plan("never" if ask.choice == "call" else "allowed", ask.tools)
+            return (_Plan("never" if ask.choice == "call" else "allowed", ask.tools),)
         if ask.messages[-1].role == "tool":
             # Models without a format of their own copy the last call for ever, if they may.
-            return _Plan("never" if ask.choice == "call" else "only", ask.tools)
+            return (_Plan("never" if ask.choice == "call" else "only", ask.tools),)
         halt = self._halt(ask, deadline)
-        request, is_open = request_in(ask), ask.choice == "either"
-        if is_open and self._chooser is not None and forbids(request):
-            return _Plan("only", ask.tools, scores=self._chooser.spoken_of(ask), text=NOTHING_DONE)
         if self._chooser is None:
-            return _Plan("never" if not is_open or self._begins_call(prompt, halt) else "only", ask.tools)
-        chosen = self._chooser.choose(ask, halt, is_open=is_open)
+            is_call = ask.choice == "call" or self._begins_call(prompt, halt)
+            return (_Plan("never" if is_call else "only", ask.tools),)
+        request = request_in(ask)
+        plans = self._calls_in(ask, self._chooser, request, halt) if ask.choice == "either" else ()
+        plans = plans or (self._planned(ask, self._chooser, request, halt),)
+        return tuple(self._settled(plan, prompt, halt) for plan in plans)
+
+    def _calls_in(self, ask: AskModel, chooser: Chooser, request: str, halt: Halt) -> tuple[_Plan, ...]:
+        """A plan for each call of a request that asks for several; none if it asks for one thing.
+
+        It falls apart only where both parts, each by itself, clearly ask for a whole call, and for different ones. A
+        later part that forbids something asks for nothing.
+        """
+        plans: list[_Plan] = []
+        rest = "" if forbids(request) else request
+        while len(plans) < CLAUSES_MAX - 1:
+            found = (self._parted(ask, chooser, parts, halt) for parts in divisions(rest))
+            parted = next((each for each in found if each is not None), None)
+            if parted is None:
+                break
+            first, last, rest = parted
+            plans = [*plans[:-1], first, last]
+        wanted = [plan for plan in plans if plan.text != NOTHING_DONE]
+        is_repeated = any(one.wants(other) for place, one in enumerate(wanted) for other in wanted[:place])
+        return () if is_repeated else tuple(wanted)
+
+    def _parted(
+        self, ask: AskModel, chooser: Chooser, parts: tuple[str, str], halt: Halt
+    ) -> tuple[_Plan, _Plan, str] | None:
+        """The plans of both parts, and the second part, if each asks for something of its own, or forbids it."""
+        for part in parts:
+            if not forbids(part) and max(score for _, score in chooser.spoken_of(ask, part)) <= 0:
+                return None
+        first, second = (self._planned(ask, chooser, part, halt) for part in parts)
+        return (first, second, parts[1]) if first.is_settled and second.is_settled else None
+
+    def _planned(self, ask: AskModel, chooser: Chooser, request: str, halt: Halt) -> _Plan:
+        """What is to be written about a request that asks for one thing."""
+        is_open = ask.choice == "either"
+        if is_open and forbids(request):
+            return _Plan("only", ask.tools, scores=chooser.spoken_of(ask, request), text=NOTHING_DONE)
+        chosen = chooser.choose(ask, request, halt, is_open=is_open)
         evidence = self._said_of(chosen, request)
-        if is_open:
-            weigh, told = self._fitted.call.weights.log_odds, _told(chosen, evidence)
-            needed = self._needed.get(ask.agent, self._fitted.needed)
-            scores = (*chosen.scores, (CALL_ODDS, round(weigh(told), 3)), (CALL_ODDS_NEEDED, needed))
-            if weigh(told | {MISSING: 0.0}) < needed:
-                return _Plan("only", ask.tools, scores=scores)
-            if evidence.missing:
-                return _Plan("only", ask.tools, scores=scores, text=evidence.missing)
-            chosen = replace(chosen, scores=scores)
-        return _Plan("never", chosen.tools, evidence.narrowed, evidence.given, chosen.scores)
+        if not is_open:
+            return _Plan("never", chosen.tools, evidence, chosen.scores)
+        weigh, told = self._fitted.call.weights.log_odds, _told(chosen, evidence)
+        needed = self._needed.get(ask.agent, self._fitted.needed)
+        scores = (*chosen.scores, (CALL_ODDS, round(weigh(told), 3)), (CALL_ODDS_NEEDED, needed))
+        if weigh(told | {MISSING: 0.0}) < needed:
+            return _Plan("only", ask.tools, scores=scores)
+        if evidence.missing:
+            return _Plan("only", ask.tools, scores=scores, text=evidence.missing)
+        return _Plan("never", chosen.tools, evidence, scores)
+
+    def _settled(self, plan: _Plan, prompt: list[int], halt: Halt) -> _Plan:
+        """The plan with each argument held to one value that the request leaves open."""
+        if plan.answer != "never" or not plan.evidence.open:
+            return plan
+        return replace(plan, evidence=self._comparer.settle(plan.evidence, plan.tools[0], prompt, halt))
 
     def _halt(self, ask: AskModel, deadline: float | None) -> Halt:
         def halt() -> Literal["time", "cancelled"] | None:
@@ -338,7 +430,7 @@ class LlamaDriver:
 
     def _said_of(self, chosen: Chosen, request: str) -> Evidence:
         """What the request says of the chosen tool's arguments; nothing is known where several tools fit alike."""
-        return evidence_of(self._agent.family[chosen.tools[0]], request) if len(chosen.tools) == 1 else Evidence()
+        return evidence_of(self._agent.family[chosen.tools[0]], request) if len(chosen.tools) == 1 else NOTHING_SAID
 
     def _said(self, ask: AskModel, plan: _Plan, prompt: int, reused: int, began: int) -> Event:
         """The answer that was written without the model."""
@@ -351,10 +443,10 @@ class LlamaDriver:
         return ModelAnswered(0, ask.effect_id, plan.text, "end", usage, pack_ids(ids), scores=plan.scores)
 
     def _planned_grammar(self, ask: AskModel, plan: _Plan) -> Compiled:
-        if plan.narrowed:
+        if plan.evidence.narrowed:
             with contextlib.suppress(GrammarError):  # What is said and what the rules allow may exclude each other.
-                narrowed = (*ask.narrowed, *plan.narrowed)
-                return self._grammar(plan.tools, narrowed, plan.answer, given=plan.given, keep=False)
+                narrowed = (*ask.narrowed, *plan.evidence.narrowed)
+                return self._grammar(plan.tools, narrowed, plan.answer, given=plan.evidence.given, keep=False)
         answer: Answer = "line" if self._is_last_line(ask, plan.answer) else plan.answer
         return self._grammar(plan.tools, ask.narrowed, answer)
 
@@ -415,7 +507,22 @@ def _told(chosen: Chosen, evidence: Evidence) -> dict[str, float]:
     return {**chosen.evidence, MISSING: float(bool(evidence.missing))}
 
 
-def _event(ask: AskModel, written: Generation, evaluated: int, micros: int, scores: Scores) -> Event:
+def _joint_scores(plans: Sequence[_Plan]) -> Scores:
+    """The scores of one plan; of several each tool's best, and how clearly the least clear of the calls is meant."""
+    joint = dict(plans[0].scores)
+    for name, score in (scored for plan in plans[1:] for scored in plan.scores):
+        joint[name] = (min if name == CALL_ODDS else max)(joint.get(name, score), score)
+    return tuple(joint.items())
+
+
+def _event(
+    ask: AskModel,
+    written: Generation,
+    evaluated: int,
+    micros: int,
+    scores: Scores,
+    confidence: tuple[float, ...] = (),
+) -> Event:
     if written.stop == "context_full" and not written.token_ids:
         return ModelFailed(0, ask.effect_id, "context_full", "no room is left for an answer", written.prompt)
     if not written.complete and not written.token_ids and written.stop == "limit":
@@ -429,4 +536,4 @@ def _event(ask: AskModel, written: Generation, evaluated: int, micros: int, scor
     )
     stop = "limit" if written.stop == "context_full" else written.stop
     ids = pack_ids(written.token_ids)
-    return ModelAnswered(0, ask.effect_id, written.text, stop, usage, ids, written.closed_early, scores)
+    return ModelAnswered(0, ask.effect_id, written.text, stop, usage, ids, written.closed_early, scores, confidence)

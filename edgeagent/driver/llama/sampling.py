@@ -6,6 +6,7 @@ and cancelled generations do not shift it.
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +16,12 @@ from numpy.typing import NDArray
 FAINTEST = 20.0
 
 Logits = NDArray[np.float32]
+
+
+def log_share(logits: Logits, token: int) -> float:
+    """The log-probability of a token among all."""
+    top = float(logits.max())
+    return float(logits[token]) - top - math.log(float(np.exp(logits - top).sum(dtype=np.float64)))
 
 
 class Sampler(Protocol):

@@ -59,16 +59,20 @@ def ask(agent, text, tools=None, choice="either"):
     return AskModel(1, (Message("user", text),), tools or agent.tool_names, choice, 96, 0, 7)
 
 
+def choose(chooser, wanted, halt=None, *, is_open=True):
+    return chooser.choose(wanted, wanted.messages[-1].text, halt, is_open=is_open)
+
+
 def test_only_tools_of_the_ask_are_chosen(wide, template):
     chooser = Chooser(AGENT, wide, template)
-    chosen = chooser.choose(ask(AGENT, "Open the north valve for 30 seconds.", ("notify", "send_line")), is_open=True)
+    chosen = choose(chooser, ask(AGENT, "Open the north valve for 30 seconds.", ("notify", "send_line")))
     assert set(chosen.tools) <= {"notify", "send_line"}
     assert [name for name, _ in chosen.scores] == ["notify", "send_line"]
 
 
 def test_forty_tools_that_fit_alike_are_compared_by_the_dozen(wide, template):
     wide.forget()
-    chosen = Chooser(MANY, wide, template).choose(ask(MANY, "Please do the same."), is_open=True)
+    chosen = choose(Chooser(MANY, wide, template), ask(MANY, "Please do the same."))
     assert len(chosen.scores) == 40
     assert set(chosen.tools) <= set(MANY.tool_names[:COMPARED_MAX])
 
@@ -76,10 +80,10 @@ def test_forty_tools_that_fit_alike_are_compared_by_the_dozen(wide, template):
 def test_the_tools_texts_wait_in_memory_for_the_next_request(wide, template):
     wide.forget()
     chooser = Chooser(AGENT, wide, template)
-    chooser.choose(ask(AGENT, "The plants are thirsty."), is_open=True)
+    choose(chooser, ask(AGENT, "The plants are thirsty."))
     held = [wide.kept(n) for n in range(1, SEQUENCES)]
     assert sum(map(bool, held)) == len(AGENT.tools) + 2
-    chooser.choose(ask(AGENT, "It is far too dark in here."), is_open=True)
+    choose(chooser, ask(AGENT, "It is far too dark in here."))
     assert [wide.kept(n) for n in range(1, SEQUENCES)] == held
 
 
@@ -87,21 +91,23 @@ def test_a_choice_leaves_the_conversation_in_memory(wide, template):
     wide.forget()
     tokens = wide.tokenize("You control a greenhouse.", special=False, bos=False)
     wide.prefill(tokens)
-    Chooser(AGENT, wide, template).choose(ask(AGENT, "The plants are thirsty."), is_open=True)
+    choose(Chooser(AGENT, wide, template), ask(AGENT, "The plants are thirsty."))
     assert wide.kept() == tokens
 
 
 def test_without_time_the_words_alone_decide(wide, template):
     chooser = Chooser(AGENT, wide, template)
     wanted = ask(AGENT, "Open the north valve for 30 seconds.")
-    chosen = chooser.choose(wanted, lambda: "time", is_open=True)
+    chosen = choose(chooser, wanted, lambda: "time")
     assert chosen.tools == ("set_valve",)
     assert set(chosen.evidence) == {"description", "request", "name"}
 
 
 def test_a_settled_call_that_the_words_decide_costs_the_model_nothing(wide, template):
     wide.forget()
-    chosen = Chooser(AGENT, wide, template).choose(ask(AGENT, "Open the north valve for 30 seconds.", choice="call"))
+    chosen = choose(
+        Chooser(AGENT, wide, template), ask(AGENT, "Open the north valve for 30 seconds.", choice="call"), is_open=False
+    )
     assert chosen.tools == ("set_valve",)
     assert all(not wide.kept(n) for n in range(SEQUENCES))
 

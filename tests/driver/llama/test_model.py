@@ -205,3 +205,32 @@ def test_a_call_that_the_request_gives_whole_is_written_without_the_model(driver
         assert event.usage.forced == event.usage.completion
         assert event.usage.evaluated == 0
     assert call_in(event).arguments == {"valve": "mist", "open": True, "seconds": 7}
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ("Open the north valve for 30 seconds and set channel 2 to 18 degrees.", ["set_valve", "set_setpoint"]),
+        ("Open the north valve for 30 seconds; then close the mist valve.", ["set_valve", "set_valve"]),
+        ("Open the north valve for 30 seconds, and do not open the south valve.", ["set_valve"]),
+        ("Open the north valve for 30 seconds and a bit.", ["set_valve"]),
+        (OPEN, ["set_valve"]),
+    ],
+)
+def test_a_request_for_several_calls_is_answered_with_each_of_them(driver, text, calls):
+    event = answer(driver, ask(text, choice="either"))
+    reading = Plain().read(event.text)
+    assert isinstance(reading, Calls), event.text
+    assert [call.tool for call in reading.calls] == calls
+    for call in reading.calls:
+        AGENT.by_name[call.tool].parameters.decode(call.arguments)
+    assert len(event.confidence) == len(calls) and all(0 < each < 1 for each in event.confidence)
+
+
+def test_a_request_that_begins_with_a_prohibition_asks_for_nothing_else(driver):
+    event = answer(driver, ask("Do not open the north valve and set channel 2 to 18 degrees.", choice="either"))
+    assert event.text == "Understood: nothing was done."
+
+
+def test_words_have_no_confidence(driver):
+    assert answer(driver, ask("Tell me a joke.", choice="either")).confidence == ()
