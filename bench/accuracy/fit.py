@@ -1,11 +1,12 @@
-"""Fit what `edgeagent/driver/llama/fitted.json` ships: what evidence counts for a call being meant. Even rows only.
+"""Fit what `edgeagent/driver/llama/fitted.json` ships: what evidence counts. Even rows only.
 
     python -m bench.accuracy.fit [--model NAME|FILE] [--rows N] [--threads N] [--keep FILE] [--write]
 
-For each request the model driver says what speaks for a call and against it (`LlamaDriver.evidence`). A logistic sum of
-that is fitted over all sets together, each standardised and held small (ridge). The threshold that is shipped, for
-agents without a calibration, refuses a tenth of the rows of `bfcl:simple_python`. `--keep` notes the evidence in a file
-and goes on from it; give one outside of the repository. Without `--write` nothing is changed.
+For each request the model driver says what speaks for a call and against it (`LlamaDriver.evidence`), and, of the calls
+that it then makes, what says how sure they are (`LlamaDriver.sureness`). Of each a logistic sum is fitted over all sets
+together, every piece standardised and held small (ridge). The threshold that is shipped, for agents without a
+calibration, refuses a tenth of the rows of `bfcl:simple_python`. `--keep` notes the evidence in a file and goes on from
+it; give one outside of the repository. Without `--write` nothing is changed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import dataclasses
 import json
 import math
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,14 +26,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.accuracy.cases import Case, cases_of
-from bench.accuracy.engines import WINDOW_TOKENS, file_of
+from bench.accuracy.engines import CALL_TOKENS_MAX, WINDOW_TOKENS, answered, file_of
+from bench.accuracy.tally import judged
 from edgeagent.codec.dialect import Plain
+from edgeagent.core.effects import AskModel
+from edgeagent.core.values import Message
 from edgeagent.driver.llama.choose import SEQUENCES
 from edgeagent.driver.llama.constraint import Grammars
 from edgeagent.driver.llama.engine import Engine
 from edgeagent.driver.llama.fitted import FILE, Fitted, Sum
 from edgeagent.driver.llama.model import LlamaDriver
 from edgeagent.driver.llama.template import Template, builtin_template
+from edgeagent.grammar.meant import probability
 
 SETS = (
     "bfcl:simple_python",
@@ -44,50 +50,66 @@ SETS = (
 )
 """What is fitted on; of needle nothing, since trials had seen all of it."""
 
+CALLED_SETS = ("bfcl:simple_python", "bfcl:multiple", "bfcl:live_simple", "bfcl:live_multiple", "gateway")
+"""Where calls are made, to see how sure they are; of each a third as many rows."""
+
 THRESHOLD_SET, WRONGLY_REFUSED = "bfcl:simple_python", 0.10
 
 RIDGE = 2.0
 
 Row = dict[str, Any]
-"""One request: its `set` and `id`, whether a call is `wanted`, and the `evidence`."""
+"""One request: `set`, `id`, `evidence`, and whether a call is `wanted`, or whether the one that was made is `right`."""
 
 
-def rows_of(model: str, sets: Sequence[str], count: int, threads: int | None, known: set[str]) -> Iterator[Row]:
+def rows_of(model: str, count: int, threads: int | None, known: set[str]) -> Iterator[Row]:
     """The evidence of each row that is not known yet."""
+    for name, case, driver in _drivers(model, SETS, count, threads, known, ""):
+        yield {"set": name, "id": case.id, "wanted": bool(case.wanted), "evidence": driver.evidence(case.request)}
+    for name, case, driver in _drivers(model, CALLED_SETS, count // 3, threads, known, "right "):
+        message = Message("user", case.request)
+        event = driver.answer(AskModel(1, (message,), case.agent.tool_names, "either", CALL_TOKENS_MAX, 0, 1))
+        told = judged(case, answered(event, Plain()))
+        if told.called and case.wanted and len(driver.sureness) == 1:
+            sure = dict(driver.sureness[0])
+            yield {"set": f"right {name}", "id": case.id, "right": told.right, "evidence": sure}
+
+
+def _drivers(
+    model: str, sets: Sequence[str], count: int, threads: int | None, known: set[str], kind: str
+) -> Iterator[tuple[str, Case, LlamaDriver]]:
+    """Each case that is not known yet, with a driver for its agent."""
     file = file_of(model)
     engine = Engine.load(file, n_ctx=WINDOW_TOKENS, threads=threads, sequences=SEQUENCES)
     template = Template(engine.template or builtin_template(""))
     grammars = Grammars(engine)
     for name in sets:
         for case in cases_of(name, "fit", count):
-            if case.agent.tools and f"{name} {case.id}" not in known:
-                yield {"set": name, "id": case.id} | _row(case, engine, template, grammars)
+            if case.agent.tools and f"{kind}{name} {case.id}" not in known:
+                engine.forget()
+                grammars.forget()
+                driver = LlamaDriver(engine, template, grammars, dataclasses.replace(case.agent, dialect=Plain()))
+                driver.stop()
+                yield name, case, driver
     template.close()
     engine.close()
 
 
-def _row(case: Case, engine: Engine, template: Template, grammars: Grammars) -> Row:
-    engine.forget()
-    agent = dataclasses.replace(case.agent, dialect=Plain())
-    driver = LlamaDriver(engine, template, grammars, agent)
-    driver.stop()
-    return {"wanted": case.right is not None, "evidence": driver.evidence(case.request)}
-
-
-def fitted(rows: Sequence[Row], names: Sequence[str]) -> Sum:
-    """The sum that tells the rows that want a call from the others."""
-    evidence = np.array([[row["evidence"].get(name, 0.0) for name in names] for row in rows])
-    wanted = np.array([float(row["wanted"]) for row in rows])
+def fitted(rows: Sequence[Row], said: str, *, balanced: bool) -> Sum:
+    """The sum that tells the rows of which something is said from the others; `balanced` if both weigh the same."""
+    names = list(dict.fromkeys(name for row in rows for name in row["evidence"]))
+    means_of = {name: np.mean([row["evidence"][name] for row in rows if name in row["evidence"]]) for name in names}
+    evidence = np.array([[row["evidence"].get(name, means_of[name]) for name in names] for row in rows])
+    wanted = np.array([float(row[said]) for row in rows])
     means, spreads = evidence.mean(axis=0), evidence.std(axis=0) + 1e-9
-    bias, *weights = _logistic((evidence - means) / spreads, wanted)
+    bias, *weights = _logistic((evidence - means) / spreads, wanted, balanced=balanced)
     each = zip(names, weights / spreads, means, strict=True)
     return Sum(round(float(bias), 4), {name: (round(float(w), 5), round(float(m), 4)) for name, w, m in each})
 
 
-def _logistic(evidence: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Newton's method on the ridge-penalised likelihood; both classes weigh the same."""
+def _logistic(evidence: NDArray[np.float64], wanted: NDArray[np.float64], *, balanced: bool) -> NDArray[np.float64]:
+    """Newton's method on the ridge-penalised likelihood."""
     given = np.column_stack([np.ones(len(evidence)), evidence])
-    share = np.where(wanted == 1, 0.5 / wanted.mean(), 0.5 / (1 - wanted.mean()))
+    share = np.where(wanted == 1, 0.5 / wanted.mean(), 0.5 / (1 - wanted.mean())) if balanced else np.ones(len(wanted))
     ridge = np.diag([0.0] + [RIDGE] * evidence.shape[1])
     weights = np.zeros(given.shape[1])
     for _ in range(50):
@@ -108,7 +130,6 @@ def main() -> int:
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--rows", type=int, default=60)
     parser.add_argument("--threads", type=int)
-    parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
@@ -116,7 +137,7 @@ def main() -> int:
         [json.loads(line) for line in given.keep.read_text().splitlines()] if given.keep and given.keep.exists() else []
     )
     known = {f"{row['set']} {row['id']}" for row in rows}
-    for row in rows_of(given.model, given.sets.split(","), given.rows, given.threads, known):
+    for row in rows_of(given.model, given.rows, given.threads, known):
         rows.append(row)
         if given.keep:
             with given.keep.open("a") as kept:
@@ -126,27 +147,33 @@ def main() -> int:
 
 
 def _ship(model: str, rows: Sequence[Row], *, write: bool) -> int:
-    names = list(dict.fromkeys(name for row in rows for name in row["evidence"]))
-    call = fitted(rows, names)
-    odds: dict[str, list[float]] = {name: [] for name in dict.fromkeys(row["set"] for row in rows)}
-    for row in rows:
+    asked, made = ([row for row in rows if said in row] for said in ("wanted", "right"))
+    call, right = fitted(asked, "wanted", balanced=True), fitted(made, "right", balanced=False)
+    odds: dict[str, list[float]] = {name: [] for name in dict.fromkeys(row["set"] for row in asked)}
+    for row in asked:
         odds[row["set"]].append(call.weights.log_odds(row["evidence"]))
     needed = round(threshold_at(odds[THRESHOLD_SET], WRONGLY_REFUSED), 3)
     for name, each in odds.items():
         print(f"{name}: {len(each)} rows, {sum(o < needed for o in each)} below {needed}")
-    print(call)
+    print(call, right)
+    _tell_confidence(right, made)
     if write:
         file = file_of(model)
-        sets = {name: len(each) for name, each in odds.items()}
-        about = {"sets": sets, "part": "fit"}
+        sets = Counter(row["set"] for row in rows)
+        about = {"part": "fit", "sets": dict(sets)}
         shipped = msgspec.json.decode(FILE.read_bytes(), type=list[Fitted])
         digest = Engine.load(file, n_ctx=256, threads=1).model_digest
-        old = next((each for each in shipped if each.sha256 == digest), None)
-        right = old.right if old else Sum(0.0, {})
         new = Fitted(file.stem, digest, about, call, needed, right)
         kept = [each for each in shipped if each.sha256 != digest]
         FILE.write_bytes(msgspec.json.format(msgspec.json.encode([new, *kept]), indent=1) + b"\n")
     return 0
+
+
+def _tell_confidence(right: Sum, made: Sequence[Row]) -> None:
+    """How often the calls of each fifth of confidence were right."""
+    told = sorted((probability(right.weights.log_odds(row["evidence"])), row["right"]) for row in made)
+    for fifth in np.array_split(np.array(told, dtype=float), 5):
+        print(f"confidence {fifth[:, 0].mean():.2f}: right {fifth[:, 1].mean():.2f} of {len(fifth)}")
 
 
 if __name__ == "__main__":

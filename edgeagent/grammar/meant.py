@@ -70,10 +70,11 @@ MARGIN_MAX = 12.0
 """Nats by which a tool leads, above which it makes no difference; also those of an only tool."""
 
 
-def sureness(scores: Scores, shares: Sequence[float]) -> dict[str, float]:
+def sureness(scores: Scores, shares: Sequence[float], compared: int = 0) -> dict[str, float]:
     """What says how sure a call is: how far its tool leads, how clearly a call is meant, how the model chose its words.
 
     `shares` are the log-probabilities of the tokens that were not forced by the grammar: none where all were.
+    `compared` is for how many arguments one of several values was chosen.
     """
     told = dict(scores)
     odds = told.pop(CALL_ODDS, None)
@@ -84,6 +85,7 @@ def sureness(scores: Scores, shares: Sequence[float]) -> dict[str, float]:
         "written": float(len(shares)),
         "mean": sum(shares) / len(shares) if shares else 0.0,
         "least": min(shares, default=0.0),
+        "compared": float(compared),
     }
     return found if odds is None else found | {"meant": odds - needed}
 

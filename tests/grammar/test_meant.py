@@ -81,7 +81,7 @@ def test_a_tool_that_leads_makes_its_call_surer_and_an_only_one_leads():
 
 def test_how_clearly_a_call_is_meant_is_told_over_what_was_needed_and_is_no_tools_score():
     found = sureness((("a", 3.0), ("b", 1.0), ("(call)", 1.5), ("(needed)", 0.5)), (-0.5, -0.1))
-    assert found == {"margin": 2, "meant": 1.0, "written": 2, "mean": -0.3, "least": -0.5}
+    assert found == {"margin": 2, "meant": 1.0, "written": 2, "mean": -0.3, "least": -0.5, "compared": 0}
 
 
 @given(scores, st.lists(st.floats(-30, 0), max_size=9))

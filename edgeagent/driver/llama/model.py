@@ -69,7 +69,8 @@ NOTHING_SAID = Evidence()
 class _Plan:
     """What is to be written: a call of one of the tools, words, or either; or the text that is said instead.
 
-    `evidence` is what the request says of the call's arguments.
+    `evidence` is what the request says of the call's arguments, `compared` how many of them the model has chosen a
+    value for among those that the request has.
     """
 
     answer: Answer
@@ -77,6 +78,7 @@ class _Plan:
     evidence: Evidence = NOTHING_SAID
     scores: Scores = ()
     text: str = ""
+    compared: int = 0
 
     @property
     def is_settled(self) -> bool:
@@ -114,6 +116,8 @@ class LlamaDriver:
         self._chooser = None if self._dialect.decides or not chooses else Chooser(agent, engine, template)
         self._fitted = fitted_for(engine.model_digest)
         self._needed: Mapping[str, float] = {}
+        self.sureness: tuple[Mapping[str, float], ...] = ()
+        """What says how sure the calls of the last answer are."""
         self._comparer = Comparer(engine, self._dialect.frame)
         self._warm: Warm | None = None
         self._cancelled: set[int] = set()
@@ -289,12 +293,21 @@ class LlamaDriver:
             return self._said(ask, plans[0], len(prompt), reused, began)
         parts = self._written(ask, plans, prompt, deadline)
         is_whole = parts[-1].complete and plans[0].answer == "never" and self._chooser is not None
-        confidence = tuple(map(self._confidence, plans, parts)) if is_whole else ()
+        told = [sureness(each.scores, part.shares, each.compared) for each, part in zip(plans, parts, strict=False)]
+        self.sureness = tuple(told) if is_whole else ()
         written = self._as_list(parts) if len(parts) > 1 else parts[0]
         # A call that is forced from end to end needs no logits: its prompt waits for the next ask.
         evaluated = max(0, min(len(self._engine.kept()), len(prompt)) - reused)
         micros = (time.perf_counter_ns() - began) // 1000
-        return _event(ask, written, evaluated, micros, _joint_scores(plans), confidence)
+        return _event(
+            ask,
+            written,
+            evaluated,
+            micros,
+            _joint_scores(plans),
+            tuple(map(self._confidence, self.sureness)),
+            _why(plans),
+        )
 
     def _written(
         self, ask: AskModel, plans: Sequence[_Plan], prompt: list[int], deadline: float | None
@@ -321,9 +334,9 @@ class LlamaDriver:
             left -= len(written.token_ids)
         return parts
 
-    def _confidence(self, plan: _Plan, written: Generation) -> float:
-        """How probable it is that this is the right call."""
-        return round(probability(self._fitted.right.weights.log_odds(sureness(plan.scores, written.shares))), 3)
+    def _confidence(self, sure: Mapping[str, float]) -> float:
+        """How probable it is that a call is the right one."""
+        return round(probability(self._fitted.right.weights.log_odds(sure)), 3)
 
     def _as_list(self, parts: Sequence[Generation]) -> Generation:
         """Several calls as one text: a list."""
@@ -418,7 +431,8 @@ class LlamaDriver:
         """The plan with each argument held to one value that the request leaves open."""
         if plan.answer != "never" or not plan.evidence.open:
             return plan
-        return replace(plan, evidence=self._comparer.settle(plan.evidence, plan.tools[0], prompt, halt))
+        evidence = self._comparer.settle(plan.evidence, plan.tools[0], prompt, halt)
+        return replace(plan, evidence=evidence, compared=len(plan.evidence.open))
 
     def _halt(self, ask: AskModel, deadline: float | None) -> Halt:
         def halt() -> Literal["time", "cancelled"] | None:
@@ -507,6 +521,11 @@ def _told(chosen: Chosen, evidence: Evidence) -> dict[str, float]:
     return {**chosen.evidence, MISSING: float(bool(evidence.missing))}
 
 
+def _why(plans: Sequence[_Plan]) -> tuple[tuple[str, str], ...]:
+    """Of each call that is written what its arguments were held to."""
+    return tuple((f"{plan.tools[0]}.{name}", why) for plan in plans for name, why in plan.evidence.why)
+
+
 def _joint_scores(plans: Sequence[_Plan]) -> Scores:
     """The scores of one plan; of several each tool's best, and how clearly the least clear of the calls is meant."""
     joint = dict(plans[0].scores)
@@ -522,6 +541,7 @@ def _event(
     micros: int,
     scores: Scores,
     confidence: tuple[float, ...] = (),
+    evidence: tuple[tuple[str, str], ...] = (),
 ) -> Event:
     if written.stop == "context_full" and not written.token_ids:
         return ModelFailed(0, ask.effect_id, "context_full", "no room is left for an answer", written.prompt)
@@ -536,4 +556,5 @@ def _event(
     )
     stop = "limit" if written.stop == "context_full" else written.stop
     ids = pack_ids(written.token_ids)
-    return ModelAnswered(0, ask.effect_id, written.text, stop, usage, ids, written.closed_early, scores, confidence)
+    told = (written.closed_early, scores, confidence, evidence)
+    return ModelAnswered(0, ask.effect_id, written.text, stop, usage, ids, *told)
