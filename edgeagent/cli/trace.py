@@ -143,6 +143,8 @@ def _why(found: Examined) -> Iterator[str]:
         if scores:
             best_first = sorted(scores.items(), key=lambda scored: -scored[1])
             yield f"record {record.seq} chose among: " + ", ".join(f"{tool} {score:g}" for tool, score in best_first)
+        if record.event.evidence:
+            yield f"record {record.seq} arguments: " + ", ".join(f"{name} {why}" for name, why in record.event.evidence)
         if record.event.confidence:
             sure = ", ".join(f"{100 * each:.0f} %" for each in record.event.confidence)
             yield f"record {record.seq}: {sure} sure that this is the right call"

@@ -44,7 +44,8 @@ class ModelAnswered(msgspec.Struct, frozen=True, array_like=True, tag=3):
     `scores` say how well each admissible tool fits the request, where the driver compared them; under `CALL_ODDS` and
     `CALL_ODDS_NEEDED` (no tool can have such a name) how clearly a call is meant at all, and from where on one is made.
     `confidence` is, for each call in the text and in their order, how probable it is that the call is the right one;
-    empty where the driver does not tell.
+    empty where the driver does not tell. `evidence` says, by `tool.argument` and in the order of writing, what each
+    argument of the calls was held to and why: taken from the request, compared, left out, or free.
     """
 
     at_ms: int
@@ -56,6 +57,7 @@ class ModelAnswered(msgspec.Struct, frozen=True, array_like=True, tag=3):
     closed_early: bool = False
     scores: tuple[tuple[str, float], ...] = ()
     confidence: tuple[float, ...] = ()
+    evidence: tuple[tuple[str, str], ...] = ()
 
 
 class ModelFailed(msgspec.Struct, frozen=True, array_like=True, tag=4):

@@ -19,7 +19,7 @@ from edgeagent.core.agent import Tool
 from edgeagent.core.from_user import Narrowed
 from edgeagent.core.values import canonical_json
 from edgeagent.grammar.lexical import stems
-from edgeagent.grammar.said.dates import When, whens_in, written
+from edgeagent.grammar.said.dates import When, spans_in, whens_in, written
 from edgeagent.grammar.said.deal import Candidate, deal
 from edgeagent.grammar.said.declared import Argument, arguments_of
 from edgeagent.grammar.said.lists import list_candidates
@@ -174,6 +174,8 @@ class _Reading:
             case "text" if argument.name in self._texts:
                 row = self._texts[argument.name]
                 return _Finding({"enum": list(dict.fromkeys(each.value for each in row))}, row[0].why)
+            case "form" if found := self._of_that_form(argument):
+                return _Finding({"enum": found}, "of its form")
             case "text" | "list" | "date":
                 return _Finding(None if argument.required else False, "free")
         named = argument.words & set(stems(self._request))
@@ -185,6 +187,11 @@ class _Reading:
         if named:
             return _Finding({"enum": named}, "named")
         return _Finding(None, "", f"Which {_spoken(argument.name)}: {_listed(options)}?")
+
+    def _of_that_form(self, argument: Argument) -> list[str]:
+        """The words of the request that the argument's pattern lets through; none if it lets several through."""
+        found = list(dict.fromkeys(word.text for word in self._said.words if _admits(argument, word.text)))
+        return found if len(found) == 1 else []
 
     # -- numbers ---------------------------------------------------------------------------------------------------
 
@@ -255,7 +262,7 @@ class _Reading:
         texts = list(self._of_kind("text"))
         if not texts or len(self._said.words) > REQUEST_WORDS_MAX:
             return {}
-        parts = parts_of(self._said, self._whens)
+        parts = parts_of(self._said, [*self._whens, *spans_in(self._request)])
         required = [each for each in texts if each.required]
         options = [option for each in self._of_kind("option") for option in each.schema["enum"]]
         quoted = [each for each in parts if each.kind == "quoted" and not named_options(options, each.text)]

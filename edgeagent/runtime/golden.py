@@ -117,7 +117,7 @@ def _line(value: Event | Effect) -> str:
     fields = named_fields(value)
     if isinstance(value, AskModel):  # All but the last message has been told before.
         fields["messages"] = [f"{len(value.messages) - 1} more", *fields["messages"][-1:]]
-    for name in ("scores", "confidence"):
+    for name in ("scores", "confidence", "evidence"):
         if not fields.get(name, True):
             del fields[name]  # Told where there are some: older recordings have none.
     return f"{fields.pop('type')} {orjson.dumps(fields).decode()}"

@@ -130,7 +130,7 @@ def test_a_long_request_is_not_cut_into_parts():
     assert "line" not in limits("send_line", "word " * 200)
 
 
-def test_texts_with_a_form_of_their_own_and_long_ones_stay_free():
+def test_texts_with_a_form_of_their_own_are_what_has_it_and_long_ones_stay_free():
     @tool(idempotent=True)
     def file(
         path: Annotated[str, Meta(pattern="^/")], due_date: str, body: Annotated[str, Meta(max_length=2000)]
@@ -138,8 +138,8 @@ def test_texts_with_a_form_of_their_own_and_long_ones_stay_free():
         """Write something."""
 
     found = evidence_of(file, "Write a poem about the sea to /tmp/poem by Friday.")
-    assert found.narrowed == (("file", "due_date", '{"enum":["Friday"]}'),)
-    assert dict(found.why) == {"path": "free", "due_date": "day", "body": "free"}
+    assert found.narrowed == (("file", "path", '{"enum":["/tmp/poem"]}'), ("file", "due_date", '{"enum":["Friday"]}'))
+    assert dict(found.why) == {"path": "of its form", "due_date": "day", "body": "free"}
 
 
 def test_texts_are_never_asked_for():

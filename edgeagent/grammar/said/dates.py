@@ -22,7 +22,8 @@ _NAMED_DAY = (
     r"(?:(?:next|this|coming|last) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day",
     r"today|tomorrow|tonight|yesterday|next (?:week|month|year)|this (?:weekend|week|month|evening|afternoon|morning)",
 )
-_CLOCK = r"(?:\d{1,2}:\d{2}(?::\d{2})?(?: ?[ap]\.?m\b\.?)?|\d{1,2} ?[ap]\.?m\b\.?|noon|midnight)"
+_HALF = r" ?[ap](?:m\b|\.m\.)"
+_CLOCK = rf"(?:\d{{1,2}}:\d{{2}}(?::\d{{2}})?(?:{_HALF})?|\d{{1,2}}{_HALF}|noon|midnight)"
 _PART_OF_DAY = r"(?:morning|afternoon|evening|night)"
 _ANY_DAY = "|".join(re.sub(r"\?P<\w+>", "?:", each) for each in (*_DAY, *_NAMED_DAY))
 _WHEN = re.compile(
@@ -36,6 +37,13 @@ _ORDER = re.compile(r"\b(y{2,4}|m{1,2}|d{1,2})([-/. ])(y{2,4}|m{1,2}|d{1,2})\2(y
 _ORDER_WORDS = re.compile(r"\b(year|month|day)([-/])(year|month|day)\2(year|month|day)\b", re.IGNORECASE)
 _LIKE_ISO = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _HOURS = re.compile(r"\bHH:MM(?::SS)?\b|\b24.?hour|\b[012]\d:[0-5]\d\b", re.IGNORECASE)
+
+
+_SPAN = re.compile(
+    r"(?<![\w.])(?:\d+(?:\.\d+)?|an?|one|two|three|four|five|six|ten|half an?)[ -]"
+    r"(?:second|minute|min|hour|day|week|month|year)s?(?: and a half)?\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,12 @@ def whens_in(request: str) -> Iterator[When]:
         text = match[0]
         day, rest = _day_in(text)
         yield When(text, match.start(), match.end(), day, _minutes_in(rest))
+
+
+def spans_in(request: str) -> Iterator[When]:
+    """The lengths of time of a request: `25 minutes`."""
+    for match in _SPAN.finditer(request):
+        yield When(match[0], match.start(), match.end(), None, None)
 
 
 def written(when: When, description: str, *, form: str | None = None) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from edgeagent.grammar.lexical import stem, stems
 from edgeagent.grammar.said.units import UNITS, Unit
 
-Kind = Literal["number", "truth", "option", "text", "date", "list", "other"]
+Kind = Literal["number", "truth", "option", "text", "date", "list", "form", "other"]
 
 QUOTED_CHARS_MAX = 400
 """A text that may be longer, as its author says, is one to be written and not one to be taken from the request."""
@@ -30,7 +30,7 @@ _LISTED = re.compile(
 _DEFAULT = re.compile(r"\(?\bdefaults?\b.*", re.IGNORECASE)
 _IN_UNIT = re.compile(r"(?:\bin |\bnumber of |\()([^\W\d_]+|%)(?=\W|$)")
 _DATES = frozenset(stem(word) for word in ("date", "dob", "birthday", "deadline"))
-_TIMES = frozenset(("time", "when"))
+_TIMES = frozenset(stem(word) for word in ("time", "when"))
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,8 @@ class Argument:
                 return "option"
             case "string" if self._is_quotable:
                 return "date" if self.is_date else "text"
+            case "string" if self.schema.keys() & {"pattern", "format"}:
+                return "form"
         return "other"
 
     @property

@@ -125,22 +125,23 @@ def _texts(argument: Argument, said: Words) -> Iterator[Candidate]:
     ]
     for parts in (quoted, chunks):
         for run in _in_a_row(parts, lambda a, b: _BETWEEN_TEXTS.fullmatch(said.request[a.end : b.begin])):
-            for trimmed in _trimmed(run, said):
-                weight = SEVERAL if len(run) > 1 else ONE
+            for trimmed, fit in _trimmed(run, said, argument):
+                weight = fit + (SEVERAL if len(run) > 1 else ONE)
                 weight += _named(argument, said, trimmed[0].begin) + 2.0 * (run[0].kind == "quoted")
                 weight -= 2.0 * (len(trimmed[0].text.split()) > 3)
                 yield Candidate([each.text for each in trimmed], trimmed[0].begin, trimmed[-1].end, weight, "texts")
 
 
-def _trimmed(run: Sequence[Part], said: Words) -> Iterator[list[Part]]:
-    """The run as it is, and with its first item from the first capital on: `colleagues Ada`, `Bo` and `Cy`."""
-    yield list(run)
+def _trimmed(run: Sequence[Part], said: Words, argument: Argument) -> Iterator[tuple[list[Part], float]]:
+    """The run as it is, and with its first item without a command or a name before it, with what speaks for that."""
     head = run[0]
     inside = [word for word in said.words if head.begin <= word.begin and word.end <= head.end]
-    capital = next((word for word in inside if word.is_capital), None)
-    if head.kind != "quoted" and capital is not None and capital.begin > head.begin:
-        begin = capital.begin
-        yield [Part(said.request[begin : head.end], begin, head.end, head.kind), *run[1:]]
+    is_led = len(inside) > 1 and (inside[0].begin == said.words[0].begin or inside[0].stem in argument.words)
+    yield list(run), -2.0 * is_led
+    capital = next((word for word in inside if word.is_capital and word.begin > head.begin), None)
+    later = capital if capital is not None else inside[1] if is_led else None
+    if head.kind != "quoted" and later is not None:
+        yield [Part(said.request[later.begin : head.end], later.begin, head.end, head.kind), *run[1:]], 0.0
 
 
 def _named(argument: Argument, said: Words, begin: int) -> float:

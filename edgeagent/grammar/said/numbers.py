@@ -21,7 +21,7 @@ from edgeagent.shape.pointer import Document
 
 _PART = re.compile(r"(?<![\w^])-?\d+(?:[.,'’]\d+)*(?:e[+-]?\d+(?!\w))?|[^\W\d_]+|°|%")
 _WORD = re.compile(r"[^\W_]+")
-_FORMULA = re.compile(r"[a-z)](?:\^|\*\*)\d|\d[abnt-z](?![a-z\d])|[a-z)] ?[*/] ?\d")
+_FORMULA = re.compile(r"[a-z)](?:\^|\*\*)\d|\d[abnt-z](?![a-z\d])|[a-z)] ?[*/] ?\d|\d\*[a-z(]")
 _FORMULA_RUN = re.compile(r"[\w.()^*/]+(?: ?[-+*/^=] ?[\w.()^*/]+)+|[\w.()^*]+")
 _NAMED = re.compile(r"[^\W\d_]\w*\s*=\s*$")
 _SMALL = "two three four five six seven eight nine ten eleven twelve"

@@ -1,0 +1,53 @@
+"""Which parts of a request may a text be?"""
+
+from __future__ import annotations
+
+import pytest
+
+from edgeagent.grammar.said.dates import whens_in
+from edgeagent.grammar.said.declared import arguments_of
+from edgeagent.grammar.said.texts import PARTS_KEPT, parts_of, text_candidates
+from edgeagent.grammar.said.words import Words
+
+
+def best(name, request, description="", others=()):
+    schemas = {name: {"type": "string", "description": description}} | {other: {"type": "string"} for other in others}
+    said = Words.of(request)
+    argument = arguments_of({"properties": schemas})[name]
+    return text_candidates(argument, said, parts_of(said, whens_in(request)), frozenset())
+
+
+@pytest.mark.parametrize(
+    ("name", "request_text", "part"),
+    [
+        ("city", "Show me the weather in Porto Alegre please.", "Porto Alegre"),
+        ("origin", "A train from Bergen to Oslo.", "Bergen"),
+        ("destination", "A train from Bergen to Oslo.", "Oslo"),
+        ("country", "Who lives in Lyon, France?", "France"),
+        ("museum", "When does the Museum of Modern Art open?", "Museum of Modern Art"),
+        ("file_path", "Delete /var/log/old.txt now.", "/var/log/old.txt"),
+        ("order_id", "What became of order ZK-4411?", "ZK-4411"),
+        ("title", "Lend me the book 'Small Gods' by Pratchett.", "Small Gods"),
+        ("message", "Tell the guard that the gate is open.", "the gate is open"),
+        ("start_time", "Book a room for Monday at 9am in Lund.", "Monday at 9am"),
+        ("formula", "Simplify x^2 + 2x + 1 for me.", "x^2 + 2x + 1"),
+    ],
+)
+def test_the_best_part_is_the_one_that_is_said_to_be_it(name, request_text, part):
+    assert best(name, request_text)[0].value == part
+
+
+def test_an_example_of_the_description_is_what_is_meant():
+    found = best("size", "One large tea with cold milk.", "How much, e.g. small, medium, large.")
+    assert found[0].value == "large"
+
+
+def test_every_part_stands_in_the_request_and_there_are_not_too_many():
+    request = "Let the engineers in Basel, Ghent and Turin know by Friday that the pump of line 7 leaks again."
+    found = best("place", request, others=("message",))
+    assert len(found) <= PARTS_KEPT
+    assert all(request[each.begin : each.end] == each.value for each in found)
+
+
+def test_a_request_without_words_has_no_parts():
+    assert best("city", "?!") == best("city", "") == []
