@@ -61,7 +61,7 @@ step() {
 # even the emulator hang, after TESTS_SECONDS_MAX.
 tests() {
     SECONDS_MAX=${TESTS_SECONDS_MAX:-2400} inside -u -m pytest -p few_examples -p no:cacheprovider -p no:benchmark \
-        -m "not slow and not model" -W error --basetemp=/tmp/t --durations=5 \
+        -m "not slow and not model" -W error --basetemp=/tmp/t --durations=5 -rs \
         -o faulthandler_timeout="${TEST_SECONDS_MAX:-600}" -o faulthandler_exit_on_timeout=true \
         tests/core tests/policy tests/shape tests/codec tests/trace tests/scenarios tests/driver/serial ${TESTS_MORE:-}
 }
@@ -82,11 +82,12 @@ floor() {
     [ "$code" = 5 ] || { say "on $BELOW_FLOOR the preflight ended with $code; 5 is right"; return 1; }
 }
 
-# What was asked of which agent; an exit code of 4 means that the small budget ended the closing words, not the call.
+# What was asked of which agent; an exit code of 4 means that the budget of one model call ended the closing words, which
+# cost as much again as the call.
 asked() {
     local agent=$1 words=$2 out=$DIST/conformance/$ARCH-$3.jsonl code=0
     EXTRA="-v $CROSS/pump.py:/usr/share/edgeagent/pump.py:ro -e EDGEAGENT_GREENHOUSE=/state" \
-        "$CROSS/run.sh" "$ARCH" run "$agent" --json --timeout 3000 "$words" > "$out" 2> "${out%.jsonl}.err" || code=$?
+        "$CROSS/run.sh" "$ARCH" run "$agent" --json --max-steps 1 --timeout 6000 "$words" > "$out" 2> "${out%.jsonl}.err" || code=$?
     case $code in 0 | 4) ;; *) tail -5 "${out%.jsonl}.err" >&2; return 1 ;; esac
     "$PYTHON" "$CROSS/check_call.py" "$out"
 }

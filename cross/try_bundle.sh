@@ -22,13 +22,15 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/edgeagent-bundle.XXXXXX")
 trap 'umount "$work/proc" 2> /dev/null || true; rm -rf "$work"' EXIT
 began=$SECONDS
 tar xf "$system/root.tar" -C "$work"
-mkdir -p "$work/proc" "$work/root/bundle"
+mkdir -p "$work/proc" "$work/root/bundle" "$work/etc/ssl/certs"
+# What the script of ca-certificates does on a real system; trixie's pip does not start without the file.
+cat "$work"/usr/share/ca-certificates/mozilla/*.crt > "$work/etc/ssl/certs/ca-certificates.crt"
 mount -t proc proc "$work/proc"
 tar xf "$bundle" -C "$work/root/bundle" --strip-components=1
 [ ! -e "$work/usr/bin/cc" ] || die "a compiler is there, so this would prove nothing"
-# A network of its own with nothing in it, and none of this machine's settings.
-unshare --net env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+# A network of its own with nothing in it, and none of this machine's settings; the CPU as in run.sh.
+unshare --net env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 QEMU_CPU="$FLOOR" \
     chroot "$work" /bin/sh /root/bundle/install.sh --no-service
-unshare --net env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 EDGEAGENT_MODELS=/opt/edgeagent/models \
+unshare --net env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 QEMU_CPU="$FLOOR" EDGEAGENT_MODELS=/opt/edgeagent/models \
     chroot "$work" /opt/edgeagent/bin/python -m pip check
 say "$ARCH: the bundle installs on a bare $suite, without network and compiler, in $((SECONDS - began)) s"
