@@ -23,11 +23,8 @@ TAIL_WORDS_MAX = 24
 TAKEN = 2.0
 """Nats against a part of which another argument has a piece."""
 
-GIVEN = 3.0
+GIVEN = 4.0
 """Nats of evidence from which on an optional text is given."""
-
-BEHIND_MAX = 6.0
-"""Nats by which a part may be behind the best one: the model's opinion hardly ever weighs more."""
 
 PARTS_KEPT = 12
 """The parts of a request that stay, best first: the model compares no more for an argument."""
@@ -105,63 +102,63 @@ _MESSAGES = _stem_set("message text body content note reminder task title descri
 WEIGHTS = {
     "named behind": 4.0,
     "an example": 3.8,
-    "joined capitals": 3.2,
     "time for a time": 3.0,
-    "quoted": 2.7,
-    "spelled as a code": 2.5,
+    "quoted": 2.8,
+    "spelled as a code": 2.7,
     "tail for a message": 2.5,
-    "named before": 2.3,
-    "behind its place": 1.9,
-    "joined capitals with a comma": 1.8,
+    "named before": 2.4,
+    "joined capitals": 2.0,
+    "joined capitals with a comma": 1.9,
+    "behind its place": 1.8,
     "behind its to": 1.8,
     "before a comma for a city": 1.8,
-    "has its name": 1.7,
     "behind a comma for a wide place": 1.7,
+    "has its name": 1.7,
     "behind its from": 1.6,
     "capital run": 1.6,
     "rest for a message": 1.5,
     "capitals for a name": 1.4,
     "behind its by": 1.2,
     "described before": 1.1,
-    "named before, with others": 1.0,
     "near an example": 1.0,
-    "behind a verb": 1.0,
-    "formula": 0.8,
+    "named before, with others": 1.0,
+    "behind a verb": 0.9,
     "ends a chunk": 0.7,
     "function word at an end": 0.6,
+    "number alone": 0.3,
     "begins a chunk": 0.3,
-    "number alone": 0.2,
-    "chunk": -0.2,
-    "only its name": -0.3,
-    "not behind its place": -0.3,
+    "formula": 0.3,
+    "only its name": -0.2,
+    "not behind its place": -0.2,
     "small letters for a name": -0.3,
-    "not behind its by": -0.3,
+    "not behind its by": -0.4,
     "behind its for": -0.4,
-    "capitals for another": -0.5,
     "piece": -0.5,
-    "long": -0.6,
+    "long": -0.5,
+    "capitals for another": -0.5,
     "not behind its with": -0.6,
-    "not behind its for": -0.8,
     "behind its name as a preposition": -0.8,
-    "begins with a verb": -0.8,
+    "not behind its for": -0.8,
+    "begins with a verb": -0.9,
     "behind a comma": -0.9,
-    "digits": -1.0,
+    "digits": -1.1,
+    "rest": -1.2,
     "not behind its from": -1.2,
-    "not behind its to": -1.2,
     "says nothing": -1.2,
-    "rest": -1.3,
+    "not behind its to": -1.2,
+    "part of joined capitals": -1.3,
     "part of a capital run": -1.3,
     "another named before": -1.4,
     "joined": -1.6,
-    "not behind its about": -1.6,
-    "behind its with": -1.6,
     "time for another": -1.6,
+    "not behind its about": -1.6,
+    "behind its with": -1.7,
     "not behind a comma for a wide place": -1.7,
+    "inside a quotation": -1.9,
     "another for a time": -1.9,
     "begins the request": -2.0,
-    "some words are the tool's": -2.1,
-    "inside a quotation": -2.2,
-    "all words are the tool's": -3.2,
+    "some words are the tool's": -2.4,
+    "all words are the tool's": -3.3,
 }
 """Nats by sign, fitted as a conditional logit (L2 0.5) on required texts.
 
@@ -396,11 +393,19 @@ def _capital_signs(place: _Place, argument: Argument) -> Iterator[str]:
     )
     yield "part of a capital run" if cut else "capital run"
     yield "capitals for a name" if names else "capitals for another"
+    if _is_of(place.said.words[: place.first][::-1]) or _is_of(place.said.words[place.last + 1 :]):
+        yield "part of joined capitals"
     if place.part.kind == "joined" and not cut:
         if "," in place.part.text:
             yield "joined capitals with a comma"
         elif all(word.is_capital or word.folded in _OF for word in place.words):
             yield "joined capitals"
+
+
+def _is_of(words: Sequence[Word]) -> bool:
+    """Whether the nearest words are `of` or its like, and then a capital: `Museum of Art`."""
+    telling = [word for word in words[:3] if word.folded != "the"][:2]
+    return len(telling) == 2 and telling[0].folded in _OF - {"for"} and telling[1].is_capital and not telling[0].apart
 
 
 def _code_signs(place: _Place, argument: Argument) -> Iterator[str]:
@@ -464,7 +469,7 @@ def _comma_signs(place: _Place, argument: Argument) -> Iterator[str]:
 def _word_signs(place: _Place, argument: Argument, spoken: frozenset[str]) -> Iterator[str]:
     words = stems(place.part.text)
     told = [word for word in words if word in spoken]
-    if words and not all(word.is_capital for word in place.words):
+    if words and not all(word.is_capital or word.is_cut for word in place.words):
         if len(told) == len(words):
             yield "all words are the tool's"
         elif told:
@@ -500,4 +505,4 @@ def text_candidates(
             candidate = replace(candidate, weight=weight - TAKEN)
         found.append(candidate)
     found.sort(key=lambda each: (-each.weight, each.begin, each.end))
-    return [each for each in found if each.weight >= found[0].weight - BEHIND_MAX][:PARTS_KEPT]
+    return found[:PARTS_KEPT]
