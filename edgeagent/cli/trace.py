@@ -130,24 +130,26 @@ class _Told:
 
 
 def _why(found: Examined) -> Iterator[str]:
-    """Of each ask: whether a call was meant, the tools' scores, best first, and how sure the model was of its calls."""
+    """Why the model's answers are what they are, as far as the driver has told."""
     for record in found.records:
-        if not isinstance(record.event, ModelAnswered):
-            continue
-        scores = dict(record.event.scores)
-        odds, needed = scores.pop(CALL_ODDS, None), scores.pop(CALL_ODDS_NEEDED, None)
-        if odds is not None:
-            yield f"record {record.seq}: log-odds of a call {odds:g}" + (
-                f", needed {needed:g}" if needed is not None else ""
-            )
-        if scores:
-            best_first = sorted(scores.items(), key=lambda scored: -scored[1])
-            yield f"record {record.seq} chose among: " + ", ".join(f"{tool} {score:g}" for tool, score in best_first)
-        if record.event.evidence:
-            yield f"record {record.seq} arguments: " + ", ".join(f"{name} {why}" for name, why in record.event.evidence)
-        if record.event.confidence:
-            sure = ", ".join(f"{100 * each:.0f} %" for each in record.event.confidence)
-            yield f"record {record.seq}: {sure} sure that this is the right call"
+        if isinstance(record.event, ModelAnswered):
+            yield from (f"record {record.seq}{told}" for told in why(record.event))
+
+
+def why(event: ModelAnswered) -> Iterator[str]:
+    """Whether a call was meant, the tools' scores (best first), what arguments were held to, how sure each call is."""
+    scores = dict(event.scores)
+    odds, needed = scores.pop(CALL_ODDS, None), scores.pop(CALL_ODDS_NEEDED, None)
+    if odds is not None and needed is not None:
+        yield f": log-odds of a call {odds:g}, needed {needed:g}"
+    if scores:
+        best_first = sorted(scores.items(), key=lambda scored: -scored[1])
+        yield " chose among: " + ", ".join(f"{tool} {score:g}" for tool, score in best_first)
+    if event.evidence:
+        yield " arguments: " + ", ".join(f"{name} {because}" for name, because in event.evidence)
+    if event.confidence:
+        sure = ", ".join(f"{100 * each:.0f} %" for each in event.confidence)
+        yield f": {sure} sure that this is the right call"
 
 
 def _use_text(use: Use) -> str:

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from edgeagent.cli.trace import why
+from edgeagent.core.events import ModelAnswered
+from edgeagent.core.values import Usage
+
 GREENHOUSE = Path(__file__).parents[2] / "examples" / "greenhouse.py"
 READ = {"name": "read_sensor", "arguments": {"sensor": "soil_moisture"}}
 
@@ -236,3 +240,17 @@ def test_resuming_with_another_version_says_so_first(edgeagent, trace):
     again = edgeagent("run", "--continue", "And now?")
     assert again.returncode == 0
     assert again.stderr.startswith("this session was begun by edgeagent 7")
+
+
+def test_why_tells_the_odds_the_scores_of_every_tool_and_how_sure_the_call_is():
+    scores = (("a", 1.0), ("b", 2.5), ("(call)", 0.5), ("(needed)", -0.25))
+    event = ModelAnswered(0, 1, "{}", "end", Usage(), scores=scores, confidence=(0.734,))
+    assert list(why(event)) == [
+        ": log-odds of a call 0.5, needed -0.25",
+        " chose among: b 2.5, a 1",
+        ": 73 % sure that this is the right call",
+    ]
+
+
+def test_an_answer_of_which_nothing_was_told_has_no_why():
+    assert list(why(ModelAnswered(0, 1, "Hello.", "end", Usage()))) == []
