@@ -21,7 +21,7 @@ from edgeagent.shape.pointer import Document
 ITEMS_MAX = 32
 """More than anybody tells in a sentence."""
 
-_BETWEEN_NUMBERS = re.compile(r"[\s,;&°%$]*(?:(?:and|percent|degrees?)\b[\s,]*)?\Z")
+_BETWEEN_NUMBERS = re.compile(r"(?:st|nd|rd|th)?[\s,;&°%$]*(?:(?:and|percent|degrees?)\b[\s,]*)?\Z")
 _BETWEEN_TEXTS = re.compile(r"['\"”’]?\s*(?:,|&|,?\s*\band\b|,?\s*\bor\b)\s*(?:the |a |an )?['\"“‘]?\Z", re.IGNORECASE)
 
 NAMED, SEVERAL, WRITTEN, ONE = 3.0, 1.5, 6.0, -1.0

@@ -19,7 +19,8 @@ from edgeagent.grammar.said.units import PERCENT, UNITS, Unit
 from edgeagent.shape.admits import admits
 from edgeagent.shape.pointer import Document
 
-_PART = re.compile(r"(?<![\w^])-?\d+(?:[.,'’]\d+)*(?:e[+-]?\d+(?!\w))?|[^\W\d_]+|°|%")
+_PART = re.compile(r"(?<![\w^])-?\d+(?:[.,'’]\d+)*(?:e[+-]?\d+(?!\w))?|(?<=\d)(?:st|nd|rd|th)\b|[^\W\d_]+|°|%")
+_NTH = ("st", "nd", "rd", "th")
 _WORD = re.compile(r"[^\W_]+")
 _FORMULA = re.compile(r"[a-z)](?:\^|\*\*)\d|\d[abnt-z](?![a-z\d])|[a-z)] ?[*/] ?\d|\d\*[a-z(]")
 _FORMULA_RUN = re.compile(r"[\w.()^*/]+(?: ?[-+*/^=] ?[\w.()^*/]+)+|[\w.()^*]+")
@@ -111,7 +112,7 @@ def mentions_in(request: str) -> list[Mention]:
 
 
 def _mentions(request: str, spelled: str) -> Iterator[Mention]:
-    found = list(_PART.finditer(request))
+    found = [each for each in _PART.finditer(request) if each[0] not in _NTH]
     parts = [each[0] for each in found]
     for place, part in enumerate(parts):
         begin, end = found[place].span()

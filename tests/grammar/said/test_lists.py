@@ -20,6 +20,7 @@ def lists(request, items, name="entries", description=""):
     ("said", "items", "found"),
     [
         ("Add 4, 8 and 15.", {"type": "integer"}, [4, 8, 15]),
+        ("Clean the 2nd, 3rd and 5th floor.", {"type": "integer"}, [2, 3, 5]),
         ("The mean of [1, 2, 4].", {"type": "number"}, [1.0, 2.0, 4.0]),
         ("From the point (3.5, -2).", {"type": "number"}, [3.5, -2.0]),
         ("Solve [[1, 2], [3, 4]].", {"type": "array", "items": {"type": "integer"}}, [[1, 2], [3, 4]]),
