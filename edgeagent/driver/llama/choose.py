@@ -12,7 +12,6 @@ the name as it likes. What the model could not be asked, for want of room or tim
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -81,10 +80,7 @@ class Chooser:
         scores = tuple((n, round(LEXICAL_WEIGHT * s + likely.get(n, best_likely) - best_likely, 3)) for n, s in spoken)
         best = max(score for name, score in scores if name in rivals)
         tools = tuple(name for name, score in scores if score == best and name in rivals)
-        if not is_open:
-            return Chosen(tools, scores)
-        # The best of many has more luck than an only one.
-        return Chosen(tools, scores, self._evidence(tools[0], request, likely) | {"tools": math.log(len(ask.tools))})
+        return Chosen(tools, scores, self._evidence(tools[0], request, likely) if is_open else {})
 
     def _evidence(self, name: str, request: str, likely: Mapping[str, float]) -> dict[str, float]:
         """What says that the request asks for this tool, and not for none."""

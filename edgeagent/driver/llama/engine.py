@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import math
 import os
 import sys
 import weakref
@@ -24,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeagent.driver.llama.gguf import check_gguf
+from edgeagent.driver.llama.sampling import log_whole
 from edgeagent.driver.llama.vocabulary import Vocabulary, load_vocabulary
 from edgeagent.errors import ModelError
 
@@ -417,8 +417,7 @@ class Engine:
         if not pointer:
             raise ModelError(f"{self.path}: llama.cpp has no logits for token {row} of a batch{last_words()}")
         logits = np.ctypeslib.as_array(pointer, shape=(self.n_vocab,))
-        top = float(logits.max())
-        whole = top + math.log(float(np.exp(logits - top).sum(dtype=np.float64)))
+        whole = log_whole(logits)
         return [float(logits[token]) - whole for token in tokens]
 
     def _decode(self, part: Sequence[int], position: int, sequence: int, *, logits: int) -> bool:

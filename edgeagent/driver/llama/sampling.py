@@ -20,8 +20,13 @@ Logits = NDArray[np.float32]
 
 def log_share(logits: Logits, token: int) -> float:
     """The log-probability of a token among all."""
+    return float(logits[token]) - log_whole(logits)
+
+
+def log_whole(logits: Logits) -> float:
+    """What is taken from a token's logit to have its log-probability."""
     top = float(logits.max())
-    return float(logits[token]) - top - math.log(float(np.exp(logits - top).sum(dtype=np.float64)))
+    return top + math.log(float(np.exp(logits - top).sum(dtype=np.float64)))
 
 
 class Sampler(Protocol):
