@@ -39,7 +39,9 @@ def ours(model: Path, threads: int, name: str) -> None:
             free = generate(engine, tokens, sampler=Dictated(ids), max_tokens=len(ids))
             written.setdefault(prompt, first)
             return free.text
-        done = generate(engine, tokens, grammar=grammar, max_tokens=MAX_TOKENS, force=not name.endswith("not forced"))
+        asked = prompt.rpartition("user\n")[2]
+        force = not name.endswith("not forced")
+        done = generate(engine, tokens, grammar=grammar, max_tokens=MAX_TOKENS, copied=asked, force=force)
         written[prompt] = done
         return done.text
 
@@ -51,6 +53,7 @@ def ours(model: Path, threads: int, name: str) -> None:
             "evaluated": sum(run.evaluated for run in runs),
             "forced": sum(run.forced for run in runs),
             "sampled": sampled,
+            "guessed": sum(run.guessed for run in runs),
             "mask_us_per_sampled": sum(run.constraint_us for run in runs) // sampled,
             "sampling_us_per_sampled": sum(run.sampling_us for run in runs) // sampled,
         }

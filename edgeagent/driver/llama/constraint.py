@@ -58,6 +58,9 @@ CLOSES_VALUE = (
     *(f"{space}{word}" for word in ("null", "1", "true") for space in (" ", "")),
     *CLOSES_STRING,
 )
+FAILURES_MAX = 2
+"""So many more refused guesses than tokens met, and no more is guessed under a grammar: this model does not copy."""
+
 # Two letters that only free text allows side by side: that is how we know that we are inside a string.
 ODD_LETTERS = ("q", "Z")
 
@@ -82,6 +85,9 @@ class Constraint(Protocol):
 
         ` ` before `true` and `n` before `orth` are such: a model has hardly ever read them so, and they cost a token.
         """
+
+    def in_text(self) -> bool:
+        """Whether free text may follow: any letter fits."""
 
     def take(self, token: int) -> bool:
         """Move on if the token may come next: one question instead of two."""
@@ -180,11 +186,27 @@ class Grammars:
         return [single[letter.encode()] for letter in order if letter.encode() in single]
 
 
+class Luck:
+    """How guesses fared under one grammar. It decides only whether more are made."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+
+    def lasts(self) -> bool:
+        """Whether it is worth guessing on."""
+        return self._failures < FAILURES_MAX
+
+    def note(self, met: bool) -> None:
+        """The model wanted the token that was guessed, or another one."""
+        self._failures += -1 if met else 1
+
+
 class Compiled:
     """A grammar that is known to be good, and the shortest text it allows."""
 
     def __init__(self, start: Constraint) -> None:
         self._start = start
+        self.luck = Luck()
 
     def fresh(self) -> Constraint:
         """A constraint at the grammar's beginning."""
@@ -323,10 +345,13 @@ class _Llguidance:
         covered = {piece[len(start)] for piece in longer}
         return all(pieces(after)[:1] and pieces(after)[0] in covered for after in following.tolist())
 
+    def in_text(self) -> bool:
+        fits = self._matcher.validate_tokens
+        return all(fits([letter]) for letter in self._hints.odd_letters)
+
     def _few(self) -> Ids | None:
         """The tokens that may come next, where they are few; None in free text."""
-        fits = self._matcher.validate_tokens
-        ids = None if all(fits([letter]) for letter in self._hints.odd_letters) else self.allowed(None)
+        ids = None if self.in_text() else self.allowed(None)
         if ids is None or len(ids) > REMEMBERED_IDS_MAX:
             if self._node is not None:
                 self._node.free = True
@@ -368,8 +393,7 @@ class _Llguidance:
 
     def choices(self) -> list[int]:
         hints, fits = self._hints, self._matcher.validate_tokens
-        within_text = all(fits([letter]) for letter in hints.odd_letters)
-        closers = hints.closes_string if within_text else hints.closes_value
+        closers = hints.closes_string if self.in_text() else hints.closes_value
         found = list(islice((token for token in closers if fits([token])), CHOICES_MAX))
         if found:
             return found
@@ -425,6 +449,10 @@ class _Gbnf:
                 return count
             llama_cpp.llama_sampler_accept(ahead._sampler, token)
         return len(tokens) + int(end and ahead.complete())
+
+    def in_text(self) -> bool:
+        piece = self._engine.vocabulary.piece
+        return bool(np.all(self._fits([token for token in self._letters if piece(token).decode() in ODD_LETTERS])))
 
     def clumsy(self, token: int) -> bool:
         return False  # to know it would take the whole vocabulary, and that is dear here

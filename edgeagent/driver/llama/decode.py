@@ -2,7 +2,8 @@
 
 Laws. A token whose value is forced is not sampled, and no token is evaluated before its logits are needed: what the
 grammar forces goes into one batch with the next evaluation, and what closes a call stays unevaluated until the next
-prompt. A text under a grammar is whole or it is not given out as complete.
+prompt. Numbers that the request has are guessed and evaluated along (`draft.py`); each is sampled nevertheless. A text
+under a grammar is whole or it is not given out as complete.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import codecs
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from edgeagent.driver.llama.closing import Admitted, Room
-from edgeagent.driver.llama.constraint import Compiled, Constraint
-from edgeagent.driver.llama.engine import Engine, Halt, Progress
+from edgeagent.driver.llama.constraint import Compiled, Constraint, Ids
+from edgeagent.driver.llama.draft import Draft
+from edgeagent.driver.llama.engine import BATCH_TOKENS, Engine, Halt, Progress
 from edgeagent.driver.llama.sampling import GREEDY, Logits, Sampler, log_share
 from edgeagent.errors import ModelError
 
@@ -29,9 +32,10 @@ OnText = Callable[[str], None]
 class Generation:
     """What was written and what it cost, in tokens; `constraint_us` and `sampling_us` are µs in all.
 
-    `complete` is False for a text under a grammar that is not whole. `closed_early`: the limit was near and the
-    shortest completion was written instead of what the model wanted. `shares` are the log-probabilities, among all
-    tokens, of those that the model chose itself, if they were asked for.
+    `guessed` are those of the sampled ones that had been evaluated along, in the pass before. `complete` is False for a
+    text under a grammar that is not whole. `closed_early`: the limit was near and the shortest completion was written
+    instead of what the model wanted. `shares` are the log-probabilities, among all tokens, of those that the model
+    chose itself, if they were asked for.
     """
 
     token_ids: tuple[int, ...]
@@ -44,6 +48,7 @@ class Generation:
     evaluated: int
     forced: int
     sampled: int
+    guessed: int
     rejected: int
     constraint_us: int
     sampling_us: int
@@ -63,22 +68,24 @@ def generate(
     on_text: OnText | None = None,
     on_progress: Progress | None = None,
     stop_texts: Sequence[str] = (),
+    copied: str = "",
     force: bool = True,
     tell_shares: bool = False,
 ) -> Generation:
     """Write up to `max_tokens` tokens after the prompt, which must not be empty.
 
-    `deadline_s` is a time of `time.monotonic()`. `on_text` is shown the text as it grows; should the limit force
-    another beginning (`closed_early`), it is shown nothing more. `force=False` samples and evaluates one by one what
+    `deadline_s` is a time of `time.monotonic()`. The numbers in the text `copied` are those that the model may well
+    write, so that they are guessed. `on_text` is shown the text as it grows; should the limit force another beginning
+    (`closed_early`), it is shown nothing more. `force=False` guesses nothing, and samples and evaluates one by one what
     the grammar forces, for comparison: the text is the same. `tell_shares` costs a pass over the vocabulary for each
-    token that is not forced. Raises ModelError or GrammarError when an engine fails;
-    the engine can be used again after that.
+    token that is not forced. Raises ModelError or GrammarError when an engine fails; the engine can be used again after
+    that.
     """
     if not prompt:
         raise ModelError("the prompt has no tokens: a model cannot begin from nothing")
     halt = _halt(deadline_s, should_stop)
-    run = _Run(engine, prompt, grammar, sampler, max_tokens, halt, on_text, on_progress, stop_texts, force, tell_shares)
-    return run.finish()
+    told = (on_text, on_progress, stop_texts)
+    return _Run(engine, prompt, grammar, sampler, max_tokens, halt, *told, copied, force, tell_shares).finish()
 
 
 class _Run:
@@ -95,6 +102,7 @@ class _Run:
         on_text: OnText | None,
         on_progress: Progress | None,
         stop_texts: Sequence[str],
+        copied: str,
         force: bool,
         tell_shares: bool,
     ) -> None:
@@ -115,9 +123,12 @@ class _Run:
         self._constraint, self._room = _begin(grammar)
         self._written: list[int] = []
         self._pending: list[int] = []
+        self._draft = self._drafted(copied) if force else None
+        self._ahead: tuple[int, ...] = ()  # Guessed, and evaluated behind what is written.
+        self._row = -1  # Where in the last pass the last token written stands: the next is sampled from its logits.
         self._stops = engine.stop_ids
         self._closed_early = False
-        self._reused = self._evaluated = self._forced = self._sampled = self._rejected = 0
+        self._reused = self._evaluated = self._forced = self._sampled = self._guessed = self._rejected = 0
         self._constraint_ns = self._sampling_ns = 0
 
     def finish(self) -> Generation:
@@ -168,7 +179,7 @@ class _Run:
         None when what the model likes leaves no room for the end, and the plan was written instead.
         """
         begin = time.perf_counter_ns()
-        logits = self._engine.logits()
+        logits = self._engine.logits(self._row if self._ahead else -1)
         place = len(self._written)
         token = self._sampler.pick(logits, place)
         self._sampled += 1
@@ -191,7 +202,7 @@ class _Run:
         return None, True
 
     def _sample_allowed(self, logits: Logits, place: int) -> tuple[int, Admitted]:
-        """Sample among what the grammar allows; what is spelled clumsily gives way to the longer tokens."""
+        """Sample among what the grammar allows; a clumsy token gives way to the longer ones that begin with it."""
         assert self._constraint is not None
         ids = self._constraint.allowed(logits)
         while True:
@@ -199,7 +210,12 @@ class _Run:
             verdict = self._judge(token)
             if verdict != "rejected" or len(ids) == 1:
                 return token, verdict
-            ids = ids[ids != token]
+            longer = self._beginning_with(token, ids)
+            ids = longer if len(longer) else ids[ids != token]
+
+    def _beginning_with(self, token: int, ids: Ids) -> Ids:
+        piece = self._engine.vocabulary.piece
+        return ids[[piece(each).startswith(piece(token)) and each != token for each in ids.tolist()]]
 
     def _judge(self, token: int) -> Admitted:
         assert self._room is not None and self._constraint is not None
@@ -251,13 +267,49 @@ class _Run:
         self._text.add(tokens)
 
     def _evaluate(self, tokens: list[int]) -> Stop | None:
+        """Have the logits behind these tokens, which follow in memory, apart from what was guessed there."""
+        self._pending = []
+        if self._ahead and not (tokens := self._meet_guess(tokens)):
+            return None
+        guess = self._guess(len(tokens))
+        self._ahead, self._row = guess, len(tokens) - 1
+        rows = range(self._row, self._row + len(guess))
         before = len(self._engine.kept())
         try:
-            outcome = self._engine.evaluate(tokens, halt=self._halt, on_progress=self._progress)
+            together = [*tokens, *guess]
+            outcome = self._engine.evaluate(together, rows=rows, halt=self._halt, on_progress=self._progress)
         finally:
             self._evaluated += len(self._engine.kept()) - before
-        self._pending = []
         return None if outcome == "done" else outcome
+
+    def _meet_guess(self, tokens: list[int]) -> list[int]:
+        """Those of the tokens that were not guessed and must be evaluated; wrong guesses leave the memory."""
+        token, *forced = tokens
+        met = token == self._ahead[0]
+        if self._grammar is not None:
+            self._grammar.luck.note(met)
+        self._guessed += met
+        if met and not forced:
+            self._row += 1
+            self._ahead = self._ahead[1:]
+            return []
+        kept = self._engine.kept()
+        self._engine.align(kept[: len(kept) - len(self._ahead) + met], keep_last=False)
+        self._ahead = ()
+        return forced if met else tokens
+
+    def _drafted(self, copied: str) -> Draft | None:
+        if self._grammar is None or not copied or not self._engine.cuts:
+            return None
+        return Draft(self._grammar.luck, copied, partial(self._engine.tokenize, special=False, bos=False))
+
+    def _guess(self, count: int) -> tuple[int, ...]:
+        """What the model may write behind the next `count` tokens, as far as it fits into their pass and the limit."""
+        if self._draft is None or self._constraint is None:
+            return ()
+        guess = self._draft.guess(self._constraint)
+        fits = count + len(guess) <= BATCH_TOKENS and len(self._written) + len(guess) <= self._limit
+        return guess if fits else ()
 
     def _result(self, stop: Stop) -> Generation:
         whole = self._constraint is None or self._constraint.complete()
@@ -272,6 +324,7 @@ class _Run:
             evaluated=self._evaluated,
             forced=self._forced,
             sampled=self._sampled,
+            guessed=self._guessed,
             rejected=self._rejected,
             constraint_us=self._constraint_ns // 1000,
             sampling_us=self._sampling_ns // 1000,

@@ -163,6 +163,12 @@ class Engine:
         """llama.cpp's own vocabulary, for what must ask it directly; dead after `close`."""
         return self._live.vocab
 
+    @cached_property
+    def cuts(self) -> bool:
+        """Whether what was evaluated can be taken back token by token; a recurrent memory can only be emptied."""
+        model = self._live.model
+        return not (llama_cpp.llama_model_is_recurrent(model) or llama_cpp.llama_model_is_hybrid(model))
+
     def metadata(self, key: str) -> str | None:
         """One entry of the file's metadata, as text."""
         buffer = ctypes.create_string_buffer(4096)
@@ -209,14 +215,17 @@ class Engine:
         tokens: Sequence[int],
         *,
         sequence: int = 0,
+        rows: Sequence[int] = (),
         halt: Halt | None = None,
         on_progress: Progress | None = None,
     ) -> Evaluated:
         """Append the tokens to the memory; afterwards `logits` are those of the last one.
 
+        `rows` are the places of others among the tokens whose logits are wanted too. They must fit into one batch then.
         Returns why it ended early, if it did: what was evaluated until then is in `kept`. Raises ModelError when
         llama.cpp fails; the memory is then as it was before the failing batch.
         """
+        assert not rows or len(tokens) <= BATCH_TOKENS
         kept = self._kept.setdefault(sequence, [])
         if self._room < len(tokens) and sequence == 0:
             self._forget_besides()  # What was judged beside the conversation can be evaluated again.
@@ -227,7 +236,7 @@ class Engine:
                 return reason
             part = tokens[begin : begin + BATCH_TOKENS]
             last = begin + BATCH_TOKENS >= len(tokens)
-            if not self._decode(part, len(kept), sequence, logits=1 if last else 0):
+            if not self._decode(part, len(kept), sequence, logits=1 if last else 0, rows=rows):
                 return "context_full"
             kept.extend(part)
             if on_progress is not None:
@@ -350,16 +359,17 @@ class Engine:
             if sequence and self._kept[sequence]:
                 self._forget(sequence)
 
-    def logits(self) -> NDArray[np.float32]:
-        """The last evaluated token's logits: a view of llama.cpp's own buffer, good until the next `evaluate`."""
-        pointer = llama_cpp.llama_get_logits_ith(self._live.context, -1)
+    def logits(self, row: int = -1) -> NDArray[np.float32]:
+        """The logits of the last evaluated token, or of one of `rows`: a view, good until the next `evaluate`."""
+        pointer = llama_cpp.llama_get_logits_ith(self._live.context, row)
         if not pointer:
             raise ModelError("llama.cpp has no logits: nothing was evaluated since the last fault")
         address = ctypes.addressof(pointer.contents)
         view = self._views.get(address)
         if view is None:
             # A new array object per token costs more than the argmax over it; the buffer hardly ever moves.
-            self._views.clear()
+            if len(self._views) >= BATCH_TOKENS:
+                self._views.clear()
             view = self._views[address] = np.ctypeslib.as_array(pointer, shape=(self.n_vocab,))
         return view
 
@@ -420,10 +430,13 @@ class Engine:
         whole = log_whole(logits)
         return [float(logits[token]) - whole for token in tokens]
 
-    def _decode(self, part: Sequence[int], position: int, sequence: int, *, logits: int) -> bool:
-        """One pass, with logits for so many of its last tokens; False when the context has no room for it."""
+    def _decode(
+        self, part: Sequence[int], position: int, sequence: int, *, logits: int, rows: Sequence[int] = ()
+    ) -> bool:
+        """One pass, with logits for so many of its last tokens and for `rows`; False when the context has no room."""
         live = self._live
-        status = llama_cpp.llama_decode(live.context, self._batch.fill(part, position, sequence, logits=logits))
+        filled = self._batch.fill(part, position, sequence, logits=logits, rows=rows)
+        status = llama_cpp.llama_decode(live.context, filled)
         if status == 0:
             return True
         self._views.clear()
@@ -517,13 +530,15 @@ class _Batch:
         self._sequences = np.ctypeslib.as_array(sequences)
         self._wanted = np.ctypeslib.as_array(wanted)
 
-    def fill(self, part: Sequence[int], position: int, sequence: int, *, logits: int) -> Any:
+    def fill(self, part: Sequence[int], position: int, sequence: int, *, logits: int, rows: Sequence[int] = ()) -> Any:
         count = len(part)
         self._tokens[:count] = part
         self._positions[:count] = range(position, position + count)
         self._sequences[:count] = sequence
         self._wanted[: count - logits] = 0
         self._wanted[count - logits : count] = 1
+        for row in rows:
+            self._wanted[row] = 1
         self._struct.n_tokens = count
         return self._struct
 

@@ -326,6 +326,7 @@ class LlamaDriver:
                 should_stop=lambda: ask.effect_id in self._cancelled,
                 on_text=self._on_text if len(plans) == 1 else None,
                 on_progress=self._on_progress,
+                copied=request_in(ask),
                 tell_shares=plan.answer == "never",
             )
             if not written.complete:

@@ -97,13 +97,29 @@ def test_the_call_that_was_written_is_the_next_prompts_prefix(
     assert engine.align(after) == held
 
 
+NEAR_TIE = 0.25
+"""Nats between two tokens that llama.cpp itself puts in either order: its numbers depend on how many tokens it
+evaluates in one pass (a batch of one is another kernel than a batch of several)."""
+
+
 def test_the_same_call_without_forcing(engine: Engine, write: Write, greenhouse: SimpleNamespace) -> None:
     # sglang#2045: jump-forward on and off gave different texts.
-    for request in (greenhouse.REQUESTS[1], greenhouse.REQUESTS[3]):
+    for request in (*greenhouse.REQUESTS, "Close the south valve.", "How warm is it?", "Read co2 twice."):
         engine.forget()
         forced = write(request)
         engine.forget()
-        assert write(request, force=False).text == forced.text
+        unforced = write(request, force=False)
+        if forced.text != unforced.text:
+            assert gap_where_they_part(engine, request, forced, unforced) < NEAR_TIE, request
+
+
+def gap_where_they_part(engine: Engine, request: str, one: Generation, other: Generation) -> float:
+    """How much likelier one of the two tokens is, in nats, where the texts part."""
+    place = next(n for n, pair in enumerate(zip(one.token_ids, other.token_ids, strict=False)) if pair[0] != pair[1])
+    tokens = engine.tokenize(prompt(request), special=True, bos=engine.adds_bos)
+    engine.prefill([*tokens, *one.token_ids[:place]])
+    logits = engine.logits()
+    return abs(float(logits[one.token_ids[place]] - logits[other.token_ids[place]]))
 
 
 def test_the_same_call_from_a_cold_and_from_a_warm_memory(
