@@ -5,8 +5,8 @@
 For each request the model driver says what speaks for a call and against it (`LlamaDriver.evidence`), and, of the calls
 that it then makes, what says how sure they are (`LlamaDriver.sureness`). Of each a logistic sum is fitted over all sets
 together, every piece standardised and held small (ridge). The threshold that is shipped, for agents without a
-calibration, refuses a tenth of the rows of `bfcl:simple_python`. `--keep` notes the evidence in a file and goes on from
-it; give one outside of the repository. Without `--write` nothing is changed.
+calibration, refuses a tenth of the rows that want a call, with the same say for each set. `--keep` notes the evidence
+in a file and goes on from it; give one outside of the repository. Without `--write` nothing is changed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import math
 import sys
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +52,7 @@ SETS = (
 CALLED_SETS = ("bfcl:simple_python", "bfcl:multiple", "bfcl:live_simple", "bfcl:live_multiple", "gateway")
 """Where calls are made, to see how sure they are; of each a third as many rows."""
 
-THRESHOLD_SET, WRONGLY_REFUSED = "bfcl:simple_python", 0.10
+WRONGLY_REFUSED = 0.10
 
 RIDGE = 2.0
 
@@ -119,9 +118,15 @@ def _logistic(evidence: NDArray[np.float64], wanted: NDArray[np.float64], *, bal
     return weights
 
 
-def threshold_at(odds: Sequence[float], share: float) -> float:
-    """The log-odds below which this share lies."""
-    return sorted(odds)[min(len(odds) - 1, math.floor(share * len(odds)))]
+def threshold_at(share: float, odds: Mapping[str, Sequence[float]]) -> float:
+    """The highest log-odds below which at most this share lies, with the same say for each set."""
+    below = 0.0
+    ordered = sorted((each, 1 / len(of) / len(odds)) for of in odds.values() for each in of)
+    for each, weight in ordered:
+        below += weight
+        if below > share + 1e-9:
+            return each
+    return ordered[-1][0]
 
 
 def main() -> int:
@@ -149,10 +154,10 @@ def main() -> int:
 def _ship(model: str, rows: Sequence[Row], *, write: bool) -> int:
     asked, made = ([row for row in rows if said in row] for said in ("wanted", "right"))
     call, right = fitted(asked, "wanted", balanced=True), fitted(made, "right", balanced=False)
-    odds: dict[str, list[float]] = {name: [] for name in dict.fromkeys(row["set"] for row in asked)}
+    odds: dict[str, list[float]] = defaultdict(list)
     for row in asked:
-        odds[row["set"]].append(call.weights.log_odds(row["evidence"]))
-    needed = round(threshold_at(odds[THRESHOLD_SET], WRONGLY_REFUSED), 3)
+        odds[f"{row['set']} {'yes' if row['wanted'] else 'no'}"].append(call.weights.log_odds(row["evidence"]))
+    needed = round(threshold_at(WRONGLY_REFUSED, {name: each for name, each in odds.items() if name[-3:] == "yes"}), 3)
     for name, each in odds.items():
         print(f"{name}: {len(each)} rows, {sum(o < needed for o in each)} below {needed}")
     print(call, right)
