@@ -9,9 +9,12 @@ from typing import Any
 
 import click
 
+from edgeagent.cli.grammar import relaxed_in_words
 from edgeagent.cli.options import model_options, settings_from
+from edgeagent.codec.dialect import dialect_called
 from edgeagent.core.agent import Agent
 from edgeagent.errors import EdgeAgentError, ExitCode, ModelError
+from edgeagent.grammar.calls import grammar_of, lowered_call
 from edgeagent.runtime.config import Settings
 from edgeagent.runtime.operator import operator_rules, with_rules
 from edgeagent.runtime.wiring import (
@@ -19,13 +22,14 @@ from edgeagent.runtime.wiring import (
     SCRIPT_PREFIX,
     agent_path,
     dialect_of,
+    engine_named,
     guard_of,
     llama_model,
     load_agent,
     scripted_model,
     with_dialect,
 )
-from edgeagent.shape.lower import lower
+from edgeagent.shape.lower import Relaxation
 
 Check = tuple[str, Callable[[], str]]
 """What is looked at, and a function that returns what was found or raises one of our errors."""
@@ -73,7 +77,7 @@ def _checks(agent_spec: str | None, cpu: bool, options: dict[str, Any]) -> Itera
 
     yield "agent", load
     if loaded:
-        yield "shapes", lambda: _look_at_shapes(loaded[0])
+        yield "shapes", lambda: _look_at_shapes(loaded[0], settings)
         yield "rules", lambda: _look_at_rules(loaded[0])
     yield "cpu", _look_at_cpu
     yield "model file", lambda: _look_at_file(settings)
@@ -88,14 +92,16 @@ def _dialect(settings: Settings) -> str:
         return PLAIN  # The check of the model file says what is wrong with it.
 
 
-def _look_at_shapes(agent: Agent) -> str:
+def _look_at_shapes(agent: Agent, settings: Settings) -> str:
     """Each tool's arguments can be held by a grammar; says where the grammar is wider than the type."""
-    wider = []
-    for tool in agent.tools:
-        lowered = lower(tool.parameters.schema, where=tool.name)
-        wider += [
-            f"{tool.name}.{r.path}: {r.keyword} is checked after writing, {r.reason}" for r in lowered.relaxations
-        ]
+    lowered = {tool.name: lowered_call(tool, ()) for tool in agent.tools}
+    wider = [relaxed_in_words(r, name) for name, each in lowered.items() for r in each.relaxations]
+    if engine_named(settings.model.engine) == "gbnf" and agent.tools:
+        relaxed: list[Relaxation] = []
+        calls = [(name, each.schema) for name, each in lowered.items()]
+        frame = dialect_called(agent.dialect.name if agent.dialect else PLAIN).frame
+        grammar_of(calls, frame, answer="allowed", engine="gbnf", relaxed=relaxed)
+        wider += [relaxed_in_words(r) for r in relaxed]
     return "; ".join(wider) or "every argument is held by the grammar"
 
 

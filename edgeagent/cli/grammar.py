@@ -104,14 +104,16 @@ def _made(wanted: Wanted, said: tuple[str, ...] = ()) -> tuple[str, list[str]]:
             continue
         lowered = lowered_call(tool, limits)
         calls.append((tool.name, lowered.schema))
-        wider += [_in_words(f"{tool.name}.{r.path}".rstrip("."), r) for r in lowered.relaxations]
+        wider += [relaxed_in_words(r, tool.name) for r in lowered.relaxations]
     relaxed: list[Relaxation] = []
     frame = dialect_called(wanted.dialect).frame
     text = grammar_of(calls, frame, answer="allowed", engine=wanted.engine, relaxed=relaxed)
-    return text, [*wider, *(_in_words(r.path, r) for r in relaxed)]
+    return text, [*wider, *(relaxed_in_words(r) for r in relaxed)]
 
 
-def _in_words(where: str, relaxation: Relaxation) -> str:
+def relaxed_in_words(relaxation: Relaxation, tool: str = "") -> str:
+    """What the grammar is wider in than the type, where, and why."""
+    where = f"{tool}.{relaxation.path}".strip(".")
     return f"{where}: {relaxation.keyword} is checked after writing, {relaxation.reason}"
 
 

@@ -141,7 +141,7 @@ def llama_model(
         agent,
         n_ctx=settings.context_tokens,
         threads=settings.threads,
-        engine=_engine_named(settings.engine),
+        engine=engine_named(settings.engine),
         temperature=settings.temperature,
         on_text=on_text,
         on_progress=on_progress,
@@ -159,7 +159,7 @@ def keep_warm(model: Driver, settings: ModelSettings, directory: Path) -> None:
         model.keep_warm(directory / KV_NAME, root / KV_NAME, local_key(root))  # type: ignore[attr-defined] # not imported here: it brings llama.cpp
 
 
-def _engine_named(engine: EngineName) -> EngineName:
+def engine_named(engine: EngineName) -> EngineName:
     """The engine that is asked for; where the settings leave it open, $EDGEAGENT_ENGINE may say."""
     named = os.environ.get("EDGEAGENT_ENGINE", "auto")
     if engine != "auto" or named == "auto":

@@ -110,6 +110,17 @@ def test_check_names_what_would_fail(edgeagent, tmp_path):
     assert "FAIL model file" in done.stdout
 
 
+def test_check_says_where_the_engines_grammar_is_wider_than_the_type(edgeagent, tmp_path):
+    (tmp_path / "steps.py").write_text(
+        "from typing import Annotated\nimport annotated_types as at\nfrom edgeagent import Agent, tool\n"
+        "@tool(idempotent=True)\ndef step(n: Annotated[int, at.MultipleOf(7), at.Ge(0)]) -> str:\n"
+        '    """Step."""\n    return ""\nagent = Agent(name="a", tools=[step])\n'
+    )
+    (tmp_path / "notes.gguf").write_text("These are my notes.")
+    done = edgeagent("check", tmp_path / "steps.py", "--engine", "gbnf", "--model", tmp_path / "notes.gguf")
+    assert "multipleOf is checked after writing, llama.cpp's grammars do not count in steps" in done.stdout
+
+
 def with_template(gguf: bytes, template: str) -> bytes:
     """The same file with another chat template of the same length."""
     key = b"tokenizer.chat_template"
