@@ -123,7 +123,7 @@ def _listed(spec: str, file: Path) -> Iterator[Case]:
             for each in wanted:
                 values = {name: right[0] for name, right in each.arguments.items()}
                 agent.by_name[each.tool].parameters.decode(values)
-            yield Case(f"{file.stem}_{place}", row["request"], agent, wanted, group="call" if wanted else "no call")
+            yield Case(f"{file.stem}_{place}", row["request"], agent, wanted)
         except (EdgeAgentError, AttributeError, IndexError, KeyError, TypeError) as error:
             raise ValueError(f"{file}: request {place} is not understood: {error!r}") from error
 
@@ -151,7 +151,7 @@ def bfcl_case(row: Mapping[str, Any], answers: list[dict[str, Any]]) -> Case:
     request = "\n".join(m["content"] for m in said if m["role"] == "user")
     agent = Agent(name="bfcl", system="\n".join(system), tools=[_tool(each) for each in row["function"]])
     wanted = tuple(Wanted(own_name(name), values) for each in answers for name, values in each.items())
-    return Case(row["id"], request, agent, wanted, "bfcl", row, group="call" if wanted else "no call")
+    return Case(row["id"], request, agent, wanted, "bfcl", row)
 
 
 def own_name(name: str) -> str:

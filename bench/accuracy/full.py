@@ -1,10 +1,11 @@
 """`make accuracy`: the whole table of docs/models.md, from nothing.
 
-    python -m bench.accuracy.full [--out FOLDER] [--at-once N] [--rows N] [--only WORD] [--tables]
+    python -m bench.accuracy.full [--out FOLDER] [--at-once N] [--rows N] [--only WORD] [--tables] [--page FILE]
 
 Runs the jobs below as commands of `bench.accuracy`, one thread each and so many at once, longest first. Each leaves its
-figures as JSON in the folder; `--tables` only prints the tables of what is there. With `--rows` no job asks more than
-that of a set, for a look that takes minutes.
+figures as JSON in the folder, in the place of those that a run before left. `--tables` runs nothing and prints what is
+there; `--page` puts it into a page, between two marks. With `--rows` no job asks more than that of a set, for a look
+that takes minutes.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from bench.accuracy.report import text_of
 from edgeagent.errors import ExitCode
 
 ROOT = Path(__file__).parents[2]
+
+BEGIN, END = "<!-- figures begin -->", "<!-- figures end -->"
+"""Between these a page has what `--page` writes."""
 
 SIDE_BY_SIDE = ("bfcl:simple_python", "bfcl:multiple", "bfcl:live_multiple", "bfcl:irrelevance", "greenhouse")
 
@@ -86,14 +90,30 @@ def tables(jobs: Sequence[Job], folder: Path) -> str:
         read = {job: json.loads(file.read_text()) for job, file in files.items() if file.exists()}
         alone = [each for job, each in read.items() if len(job.engines) == 1]
         beside = [each for job, each in read.items() if len(job.engines) > 1]
-        told += [f"## {model}", *map(_made_with, alone[:1]), _table_of(alone)]
+        told += [f"### {model}", _made_with(alone) if alone else "", _table_of(alone)]
         told += ["Engines on the same rows:", _table_of(beside)] if beside else []
     return "\n\n".join(each for each in told if each)
 
 
-def _made_with(about: dict[str, Any]) -> str:
-    kept = {key: value for key, value in about.items() if key not in ("results", "refusal", "wrong", "data")}
-    return ", ".join(f"{key} {value}" for key, value in kept.items())
+def _made_with(figures: Sequence[dict[str, Any]]) -> str:
+    """The model and the machine in a sentence."""
+    about, memory = figures[0], max(each["memory_mb"] for each in figures)
+    data = {kind: told for each in figures for kind, told in each["data"].items()}
+    versions = ", ".join(f"{name} {version}" for name, version in about["libraries"].items())
+    return (
+        f"`{about['model']}`, {about['model_bytes'] / 1e6:.0f} MB; at most {memory} MB of memory with a window of "
+        f"{about['window_tokens']} tokens; {about['threads']} thread of {about['machine']}; "
+        f"edgeagent {about['edgeagent']}, {versions}, {', '.join(data.values())}."
+    )
+
+
+def put_into(page: str, text: str) -> str:
+    """The page with this text between its marks. Raises ValueError when it has none."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"the page has no {BEGIN} and {END}")
+    return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
 
 
 def _table_of(figures: Sequence[dict[str, Any]]) -> str:
@@ -111,6 +131,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=0, help="at most so many rows of a set")
     parser.add_argument("--only", default="", metavar="WORD", help="only jobs whose name contains WORD")
     parser.add_argument("--tables", action="store_true", help="run nothing")
+    parser.add_argument("--page", type=Path, help="a page to put the tables into, as docs/models.md")
     given = parser.parse_args()
     jobs = [job for job in JOBS if given.only in job.name]
     given.out.mkdir(parents=True, exist_ok=True)
@@ -118,7 +139,10 @@ def main() -> int:
     if not given.tables:
         with ThreadPoolExecutor(given.at_once) as pool:
             well = all(list(pool.map(lambda job: run(job, given.out, given.rows), jobs)))
-    print(tables(jobs, given.out))
+    text = tables(jobs, given.out)
+    print(text)
+    if given.page:
+        given.page.write_text(put_into(given.page.read_text(encoding="utf-8"), text), encoding="utf-8")
     return int(ExitCode.DONE if well else ExitCode.ERROR)
 
 

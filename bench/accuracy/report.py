@@ -39,10 +39,9 @@ def groups_table(results: Sequence[Summary]) -> str:
     """What is right by group, and wrong calls where they do harm: of all, and of those that would run unasked."""
     lines = []
     for each in results:
-        groups = each.get("groups", {})
-        if set(groups) <= {"call", "no call"}:
+        if "groups" not in each:
             continue
-        told = [(name, groups[name]) for name in groups]
+        told = list(each["groups"].items())
         told += [("critical, wrongly called", each.get("critical_wrong"))]
         told += [("the same, without a question", each.get("critical_wrong_unasked"))]
         lines += [[each["set"], each["engine"], name, _share(share)] for name, share in told]

@@ -95,8 +95,8 @@ def _share(these: Sequence[bool]) -> dict[str, Any]:
 
 
 def _groups(results: Sequence[Result]) -> dict[str, Any]:
-    names = dict.fromkeys(each.case.group for each in results)
-    if len(names) < 2:
+    names = dict.fromkeys(each.case.group for each in results if each.case.group)
+    if not names:
         return {}
     return {"groups": {name: _share([each.right for each in results if each.case.group == name]) for name in names}}
 
