@@ -47,10 +47,10 @@ SETS = (
     "bfcl:live_multiple",
     "gateway",
 )
-"""What is fitted on; of needle nothing, since trials had seen all of it."""
+"""What it is fitted on that a call is meant; of needle nothing, since trials had seen all of it."""
 
-CALLED_SETS = ("bfcl:simple_python", "bfcl:multiple", "bfcl:live_simple", "bfcl:live_multiple", "gateway")
-"""Where calls are made, to see how sure they are; of each a third as many rows."""
+CALLED_SETS = ("needle", *SETS)
+"""Where calls are made, right and wrong ones, to see how sure they are; of each a quarter as many rows."""
 
 WRONGLY_REFUSED = 0.10
 
@@ -64,11 +64,11 @@ def rows_of(model: str, count: int, threads: int | None, known: set[str]) -> Ite
     """The evidence of each row that is not known yet."""
     for name, case, driver in _drivers(model, SETS, count, threads, known, ""):
         yield {"set": name, "id": case.id, "wanted": bool(case.wanted), "evidence": driver.evidence(case.request)}
-    for name, case, driver in _drivers(model, CALLED_SETS, count // 3, threads, known, "right "):
+    for name, case, driver in _drivers(model, CALLED_SETS, count // 4, threads, known, "right "):
         message = Message("user", case.request)
         event = driver.answer(AskModel(1, (message,), case.agent.tool_names, "either", CALL_TOKENS_MAX, 0, 1))
         told = judged(case, answered(event, Plain()))
-        if told.called and case.wanted and len(driver.sureness) == 1:
+        if told.called and len(driver.sureness) == 1:
             sure = dict(driver.sureness[0])
             yield {"set": f"right {name}", "id": case.id, "right": told.right, "evidence": sure}
 

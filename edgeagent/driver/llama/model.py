@@ -20,7 +20,7 @@ import queue
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -70,7 +70,7 @@ class _Plan:
     """What is to be written: a call of one of the tools, words, or either; or the text that is said instead.
 
     `evidence` is what the request says of the call's arguments, `compared` how many of them the model has chosen a
-    value for among those that the request has.
+    value for among those that the request has, and `meant` what says that a call is meant.
     """
 
     answer: Answer
@@ -79,6 +79,7 @@ class _Plan:
     scores: Scores = ()
     text: str = ""
     compared: int = 0
+    meant: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def is_settled(self) -> bool:
@@ -293,7 +294,10 @@ class LlamaDriver:
             return self._said(ask, plans[0], len(prompt), reused, began)
         parts = self._written(ask, plans, prompt, deadline)
         is_whole = parts[-1].complete and plans[0].answer == "never" and self._chooser is not None
-        told = [sureness(each.scores, part.shares, each.compared) for each, part in zip(plans, parts, strict=False)]
+        told = [
+            sureness(each.scores, part.shares, each.compared) | dict(each.meant)
+            for each, part in zip(plans, parts, strict=False)
+        ]
         self.sureness = tuple(told) if is_whole else ()
         written = self._as_list(parts) if len(parts) > 1 else parts[0]
         # A call that is forced from end to end needs no logits: its prompt waits for the next ask.
@@ -426,7 +430,7 @@ class LlamaDriver:
             return _Plan("only", ask.tools, scores=scores)
         if evidence.missing:
             return _Plan("only", ask.tools, scores=scores, text=evidence.missing)
-        return _Plan("never", chosen.tools, evidence, scores)
+        return _Plan("never", chosen.tools, evidence, scores, meant=chosen.evidence)
 
     def _settled(self, plan: _Plan, prompt: list[int], halt: Halt) -> _Plan:
         """The plan with each argument held to one value that the request leaves open."""
