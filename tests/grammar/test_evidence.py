@@ -6,11 +6,17 @@ import json
 from typing import Annotated, Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import Meta
 
 from edgeagent.core.agent import tool
 from edgeagent.grammar.calls import lowered_call
 from edgeagent.grammar.evidence import evidence_of, forbids, settled
+from edgeagent.shape.admits import admits
+from edgeagent.shape.nodes import Foreign
+from edgeagent.shape.pointer import Document
+from edgeagent.shape.types import Shape
 from examples.greenhouse import agent
 
 
@@ -188,3 +194,97 @@ def test_an_argument_that_may_be_null_is_looked_into():
 
     assert evidence_of(lights, "Red lights at 40 percent.").given == ("color", "percent")
     assert evidence_of(lights, "Lights!").narrowed == (("lights", "color", "false"), ("lights", "percent", "false"))
+
+
+# -- laws ----------------------------------------------------------------------------------------------------------
+
+SCHEMAS = {
+    "rooms": {"type": "integer", "minimum": 1, "maximum": 20},
+    "price": {"type": "number", "description": "In dollars."},
+    "minutes": {"type": "integer"},
+    "city": {"type": "string"},
+    "guest": {"type": "string", "maxLength": 12},
+    "day": {"type": "string", "format": "date"},
+    "color": {"enum": ["red", "green"]},
+    "smoking": {"type": "boolean"},
+    "floors": {"type": "array", "items": {"type": "integer"}, "maxItems": 3},
+    "code": {"type": "string", "pattern": "^[A-Z]{2}-[0-9]+$"},
+}
+SAID = (
+    "3 rooms",
+    "for 40 minutes",
+    "at $250.5",
+    "2 hours",
+    "in New York",
+    "for Ada Lovelace",
+    "on May 3, 2031",
+    "not red",
+    "green",
+    "no smoking",
+    "floors 1, 2 and 7",
+    "code AB-12",
+    "99",
+    "'the blue one'",
+    "50%",
+    "tomorrow",
+)
+requests = st.lists(st.sampled_from(SAID), max_size=6).map(lambda said: f"Book {' '.join(said)}.")
+names = st.lists(st.sampled_from(sorted(SCHEMAS)), min_size=1, unique=True)
+
+
+def made(properties, required):
+    def book() -> None:
+        """Book something."""
+
+    schema = {"type": "object", "properties": {name: SCHEMAS[name] for name in properties}, "required": required}
+    named = tool(idempotent=True)(book)
+    vars(named)["parameters"] = Shape(book, schema, Foreign(schema, lambda _: True), {})
+    return named
+
+
+def held_to(found):
+    return {name: json.loads(text) for _, name, text in found.narrowed}
+
+
+@given(names, names, requests)
+def test_no_value_is_outside_the_schema_and_none_is_given_that_was_not_said(properties, required, request_text):
+    found = evidence_of(made(properties, [n for n in required if n in properties]), request_text)
+    for name, limit in held_to(found).items():
+        for value in limit["enum"] if limit else ():
+            assert admits(SCHEMAS[name], value, Document(SCHEMAS[name]))
+    assert set(found.given) <= held_to(found).keys()
+
+
+@given(names, requests)
+def test_the_same_request_says_the_same(properties, request_text):
+    assert evidence_of(made(properties, properties), request_text) == evidence_of(
+        made(properties, properties), request_text
+    )
+
+
+@given(requests, st.integers(0, 1000))
+def test_settled_evidence_holds_each_open_argument_to_one_of_its_parts(request_text, seed):
+    found = evidence_of(made(["city", "guest"], ["city", "guest"]), request_text)
+    likes = {each.argument: [-((seed * 7 + n) % 11) for n, _ in enumerate(each.candidates)] for each in found.open}
+    after = held_to(settled(found, likes))
+    for each in found.open:
+        [value] = after[each.argument]["enum"]
+        assert value in [candidate.value for candidate in each.candidates]
+
+
+@given(st.permutations([3, 14, 15, 92]))
+def test_each_number_goes_to_one_argument_while_there_is_one_for_each(numbers):
+    @tool(idempotent=True)
+    def mix(alpha: int, beta: int, gamma: int, delta: int) -> None:
+        """Mix."""
+
+    listed = ", then ".join(map(str, numbers))
+    dealt = [limit["enum"] for limit in held_to(evidence_of(mix, f"Mix {listed}.")).values()]
+    assert dealt == [[number] for number in numbers]
+
+
+def test_why_tells_of_every_argument_what_it_was_held_to():
+    found = evidence_of(agent.by_name["set_valve"], "Open the north valve for 30 seconds.")
+    assert dict(found.why) == {"valve": "named", "open": "said so", "seconds": "number"}
+    found = evidence_of(agent.by_name["set_valve"], "Open the north valve.")
+    assert dict(found.why)["seconds"] == "left out"

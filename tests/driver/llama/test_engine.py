@@ -230,3 +230,36 @@ def test_without_room_or_time_nothing_is_judged_and_nothing_is_left(wide):
     wide.forget()
     assert wide.score_beside(texts, halt=lambda: "time") is None
     assert wide.kept(1) == []
+
+
+def test_values_that_are_compared_share_what_stands_before_them(wide):
+    wide.forget()
+    prefix = wide.tokenize("The capital of France is", special=False, bos=False)
+    texts = (" Paris.", " a potato.", " the city of Lyon, or so they say.", "!")
+    values = [wide.tokenize(text, special=False, bos=False) for text in texts * 3]
+    together = wide.score_each(prefix, values)
+    assert wide.kept() == prefix
+    for place, value in enumerate(values[:4]):
+        alone = wide.score_beside([Beside(1, prefix, value)])
+        assert together[place] == pytest.approx(alone[0], abs=0.5)
+        assert together[place] == pytest.approx(together[place + 4], abs=0.5)
+    assert together[0] > together[1]
+
+
+def test_nothing_of_what_was_compared_stays_and_writing_goes_on(wide):
+    wide.forget()
+    prefix = tokens_of(wide, 40)
+    wide.prefill([*prefix, 5])
+    before = wide.logits().copy()
+    wide.score_each(prefix, [[5, 6, 7], [8, 9, 10]])
+    wide.prefill([*prefix, 5])
+    np.testing.assert_allclose(wide.logits(), before, atol=0.5)
+
+
+def test_values_are_not_compared_without_room_or_time(wide):
+    wide.forget()
+    prefix = tokens_of(wide, 350) + tokens_of(wide, 155)
+    assert wide.score_each(prefix, [[5] * 10]) is None
+    assert wide.kept() == prefix
+    wide.forget()
+    assert wide.score_each(prefix, [[5, 6]], halt=lambda: "time") is None

@@ -194,6 +194,18 @@ def test_where_the_words_decide_nothing_the_model_compares(driver):
     assert len({score for _, score in event.scores}) > 1
 
 
+def test_what_each_argument_was_held_to_is_told(driver):
+    event = answer(driver, ask("Open the north valve.", tools=("set_valve",)))
+    told = dict(event.evidence)
+    assert told == {"set_valve.valve": "named", "set_valve.open": "said so", "set_valve.seconds": "left out"}
+
+
+def test_two_texts_are_different_parts_of_the_request(driver):
+    event = answer(driver, ask("Tell Maria that the tomatoes are ripe.", tools=("notify",)))
+    assert call_in(event).arguments == {"to": "Maria", "text": "the tomatoes are ripe"}
+    assert "compared with" in dict(event.evidence)["notify.to"]
+
+
 def test_rules_that_exclude_what_is_said_win(driver):
     narrowed = (("set_valve", "valve", '{"enum":["mist"]}'),)
     assert call_in(answer(driver, ask(narrowed=narrowed))).arguments["valve"] == "mist"
