@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("llama_cpp")
 
 from bench.accuracy.cases import Case, is_set
-from bench.accuracy.full import JOBS, Job, tables
+from bench.accuracy.full import BEGIN, END, JOBS, ROOT, Job, put_into, tables
 from bench.accuracy.run import summaries
 from bench.accuracy.tally import Answered, judged
 from examples.greenhouse import agent
@@ -42,10 +42,37 @@ def test_both_sides_of_a_threshold_are_asked_by_the_same_job():
         assert not job.refusal or set(job.refusal.split("/")) <= set(job.sets)
 
 
+ABOUT = {
+    "model": "small.gguf",
+    "model_bytes": 98_000_000,
+    "memory_mb": 300,
+    "window_tokens": 4096,
+    "threads": 1,
+    "machine": "x86_64",
+    "edgeagent": "1",
+    "libraries": {"numpy": "2"},
+    "data": {"bfcl": "bfcl-eval 1"},
+    "refusal": [],
+}
+
+
 def test_the_tables_stand_below_the_name_of_their_model(tmp_path):
     job, other = Job("one", "small", ("greenhouse",)), Job("two", "large", ("greenhouse",))
     results = {"ours": [judged(Case("none", "Hello.", agent), Answered((), "Hello."))]}
-    figures = {"edgeagent": "1", "results": summaries("greenhouse", results), "refusal": []}
-    (tmp_path / "one.json").write_text(json.dumps(figures))
+    (tmp_path / "one.json").write_text(json.dumps(ABOUT | {"results": summaries("greenhouse", results)}))
     text = tables([job, other], tmp_path)
-    assert text.index("## small") < text.index("edgeagent 1") < text.index("| greenhouse") < text.index("## large")
+    assert text.index("### small") < text.index("98 MB") < text.index("| greenhouse") < text.index("### large")
+
+
+def test_a_page_keeps_what_stands_around_the_figures():
+    assert put_into(f"before\n{BEGIN}old{END}\nafter", "new") == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter"
+
+
+def test_a_page_without_marks_is_not_written_into():
+    with pytest.raises(ValueError, match="the page has no"):
+        put_into("text", "new")
+
+
+def test_the_page_in_the_repository_has_the_marks():
+    page = (ROOT / "docs" / "models.md").read_text()
+    assert put_into(page, "new") != page
