@@ -7,7 +7,7 @@ pieces that overlap.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 ORDER_BONUS = 1.5
@@ -16,8 +16,8 @@ ORDER_BONUS = 1.5
 REUSE_PENALTY = 50.0
 """Nats against a piece that another argument of the kind has: more than any evidence weighs."""
 
-BEAM = 512
-"""Beginnings of a deal that are kept. Up to three arguments of eight candidates each, nothing is left out."""
+BEAM = 144
+"""Beginnings of a deal that are kept: all, for two arguments of twelve candidates each."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,6 @@ class Candidate:
     end: int
     weight: float = 0.0
     why: str = ""
-    features: tuple[str, ...] = field(default=(), compare=False)
 
     def overlaps(self, other: Candidate) -> bool:
         """Whether the two take a word of the request in common."""

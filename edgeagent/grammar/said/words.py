@@ -12,6 +12,7 @@ from edgeagent.grammar.lexical import stem
 _RUN = re.compile(r"[^\s\"“”()\[\]{}<>]+")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)+|(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|Inc|Ltd|Co|Corp|No)\.")
 _TRAILING = ",;:!?.'’`"
+_PLAIN = " \t$€£#"  # What may stand between two words that belong together.
 _LEADING = "'‘’`$€£#"
 _POSSESSIVE = re.compile(r"['’]s?$")
 _QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|(?<!\w)'((?:[^']|(?<=\w)'(?=\w))+?)'(?!\w)|(?<!\w)‘([^’]+)’|`([^`]+)`")
@@ -94,33 +95,25 @@ class Words:
         """The words that begin before a place, nearest first."""
         return [word for word in reversed(self.words) if word.end <= place]
 
-    def behind(self, place: int) -> Sequence[Word]:
-        """The words that begin at a place or behind it, nearest first."""
-        return [word for word in self.words if word.begin >= place]
-
 
 def _words(request: str) -> list[Word]:
     found: list[Word] = []
     for run in _RUN.finditer(request):
-        begin, end = run.start(), run.end()
-        while begin < end and request[begin] in _LEADING:
-            begin += 1
-        whole = request[begin:end]
-        inner = whole.rstrip(_TRAILING)
-        if whole[len(inner) : len(inner) + 1] == "." and _INITIALS.fullmatch(inner + "."):
-            inner += "."
-        inner = _POSSESSIVE.sub("", inner)
-        if not inner or not any(char.isalnum() for char in inner):
-            continue
-        gap = request[found[-1].end : begin] if found else ""
-        apart = bool(found) and not _is_plain(gap)
-        found.append(Word(inner, begin, begin + len(inner), apart))
+        text = run[0].lstrip(_LEADING)
+        begin = run.end() - len(text)
+        text = _without_end(text)
+        if any(char.isalnum() for char in text):
+            gap = request[found[-1].end : begin] if found else ""
+            found.append(Word(text, begin, begin + len(text), bool(gap.strip(_PLAIN))))
     return found
 
 
-def _is_plain(gap: str) -> bool:
-    """Whether nothing but space (or an opening currency sign) stands between two words."""
-    return not gap.strip(" $€£#\t")
+def _without_end(text: str) -> str:
+    """A word without what only ends a sentence or says whose something is; initials and titles keep their point."""
+    inner = text.rstrip(_TRAILING)
+    if text.startswith(f"{inner}.") and _INITIALS.fullmatch(f"{inner}."):
+        return f"{inner}."
+    return _POSSESSIVE.sub("", inner)
 
 
 def _quoted(request: str) -> list[tuple[int, int]]:
