@@ -408,8 +408,9 @@ class LlamaDriver:
         self, ask: AskModel, chooser: Chooser, parts: tuple[str, str], halt: Halt
     ) -> tuple[_Plan, _Plan, str] | None:
         """The plans of both parts, and the second part, if each asks for something of its own, or forbids it."""
-        for part in parts:
-            if not forbids(part) and max(score for _, score in chooser.spoken_of(ask, part)) <= 0:
+        for part in parts:  # First what costs nothing: most requests with an "and" ask for one thing.
+            name, score = max(chooser.spoken_of(ask, part), key=lambda each: each[1])
+            if not forbids(part) and (score <= 0 or evidence_of(self._agent.family[name], part).missing):
                 return None
         first, second = (self._planned(ask, chooser, part, halt) for part in parts)
         return (first, second, parts[1]) if first.is_settled and second.is_settled else None
