@@ -55,7 +55,7 @@ _STILL_ASKS = re.compile(r"\W*(?:please\W+)?(?:do\s+not|don['’]?t|never)\s+(?:
 
 @dataclass(frozen=True)
 class Open:
-    """An argument and the parts of the request that it may be, best first by their words."""
+    """A text argument and the parts of the request that it may be, best first by their words."""
 
     argument: str
     candidates: tuple[Candidate, ...]
@@ -65,8 +65,8 @@ class Open:
 class Evidence:
     """What a request says: limits on arguments, optional ones that it gives, and what it leaves open (or nothing).
 
-    `open` are the arguments between whose candidates words have not decided; until they are settled, `narrowed` holds
-    them to all of these. `why` tells for each argument what its limit comes from.
+    `open` are the texts, if words have not decided what one of them is; until they are settled, `narrowed` holds them
+    to all of their parts. `why` tells for each argument what its limit comes from.
     """
 
     narrowed: tuple[Narrowed, ...] = ()
@@ -133,7 +133,7 @@ def settled(evidence: Evidence, likelihoods: Mapping[str, Sequence[float]]) -> E
     )
     compared = {each.argument: len(each.candidates) for each in evidence.open}
     why = tuple(
-        (name, f"{chosen[name].why}, compared with {compared[name] - 1} others" if name in chosen else reason)
+        (name, f"{chosen[name].why}, compared with {compared[name] - 1}" if name in chosen else reason)
         for name, reason in evidence.why
     )
     return replace(evidence, narrowed=narrowed, open=(), why=why)
@@ -153,9 +153,8 @@ class _Reading:
         self._days = self._deal_days()
         self._lists = self._deal_lists()
         self._texts = self._deal_texts()
-        self.open = [
-            Open(name, tuple(row)) for name, row in self._texts.items() if len({each.value for each in row}) > 1
-        ]
+        is_open = any(len({each.value for each in row}) > 1 for row in self._texts.values())
+        self.open = [Open(name, tuple(row)) for name, row in self._texts.items()] if is_open else []
 
     def finding(self, argument: Argument) -> _Finding:
         """What is left of the argument."""

@@ -242,12 +242,14 @@ def test_resuming_with_another_version_says_so_first(edgeagent, trace):
     assert again.stderr.startswith("this session was begun by edgeagent 7")
 
 
-def test_why_tells_the_odds_the_scores_of_every_tool_and_how_sure_the_call_is():
+def test_why_tells_the_odds_the_scores_what_arguments_were_held_to_and_how_sure_the_call_is():
     scores = (("a", 1.0), ("b", 2.5), ("(call)", 0.5), ("(needed)", -0.25))
-    event = ModelAnswered(0, 1, "{}", "end", Usage(), scores=scores, confidence=(0.734,))
+    evidence = (("b.seconds", "number"), ("b.name", "free"))
+    event = ModelAnswered(0, 1, "{}", "end", Usage(), scores=scores, confidence=(0.734,), evidence=evidence)
     assert list(why(event)) == [
         ": log-odds of a call 0.5, needed -0.25",
         " chose among: b 2.5, a 1",
+        " arguments: b.seconds number, b.name free",
         ": 73 % sure that this is the right call",
     ]
 
