@@ -52,8 +52,10 @@ TOP_TESTED = (
 _LEVELS = ("}}}", "}]}", "]}}", "}}", "]}", "}]", "]]", "}", "]")
 _EMPTY = ('""', "[]", "{}")
 CLOSES_STRING = tuple(f'"{levels}' for levels in (*_LEVELS, ""))
+_ONWARD = (', "', ',"', ",")  # A number ends with what follows it: `1` would fit behind `1` for ever.
 CLOSES_VALUE = (
     *_LEVELS,
+    *_ONWARD,
     *(f"{space}{empty}{levels}" for levels in (*_LEVELS, "") for empty in _EMPTY for space in (" ", "")),
     *(f"{space}{word}" for word in ("null", "1", "true") for space in (" ", "")),
     *CLOSES_STRING,
@@ -180,7 +182,7 @@ class Grammars:
     @cached_property
     def _letters(self) -> list[int]:
         """The tokens of one ASCII character each: closers first, what numbers and words begin with, last a new line."""
-        order = '"}]' + "0123456789" + "abcdefghijklmnopqrstuvwxyz"
+        order = '"}],' + "0123456789" + "abcdefghijklmnopqrstuvwxyz"
         order += "".join(chr(c) for c in range(32, 127) if chr(c) not in order) + "\n"
         single = {piece: token for token, piece in enumerate(self._engine.vocabulary.pieces()) if len(piece) == 1}
         return [single[letter.encode()] for letter in order if letter.encode() in single]

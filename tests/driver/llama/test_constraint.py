@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 pytest.importorskip("llama_cpp")
@@ -16,7 +17,10 @@ from edgeagent.driver.llama.constraint import Constraint, Grammars, check_calls
 from edgeagent.driver.llama.decode import generate
 from edgeagent.driver.llama.engine import Engine
 from edgeagent.errors import GrammarError
+from edgeagent.grammar.calls import GrammarEngine
+from edgeagent.grammar.gbnf import gbnf
 from edgeagent.grammar.llg import value_grammar
+from edgeagent.shape.lower import lower
 
 pytestmark = pytest.mark.model
 
@@ -152,3 +156,28 @@ def test_a_word_is_not_written_in_crumbs(engine: Engine, grammars: Grammars) -> 
 def test_a_digit_before_other_digits_is_no_crumb(engine: Engine, grammars: Grammars) -> None:
     within = grammars.compile(value_grammar({"type": "integer", "minimum": 1, "maximum": 500})).fresh()
     assert not within.clumsy(spelled(engine, "3")[0])
+
+
+def _record(**fields: object) -> dict[str, object]:
+    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+
+
+@pytest.mark.parametrize("kind", ["llguidance", "gbnf"])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        _record(a={"type": "number"}, b={"type": "number"}),
+        _record(a={"type": "integer"}, b={"type": "string", "maxLength": 9}, c={"type": "integer"}),
+        {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 5},
+        {"type": "array", "items": _record(a={"type": "number"}, b={"type": "boolean"}), "minItems": 2, "maxItems": 2},
+    ],
+    ids=["numbers side by side", "a number, a text, a number", "a list of numbers", "a list of records"],
+)
+def test_a_short_end_is_found_behind_a_number(engine: Engine, kind: GrammarEngine, schema: dict[str, object]) -> None:
+    # Behind a digit another one fits, for ever: what ends a number must be tried before it.
+    lowered = lower(schema).schema
+    text = gbnf(lowered, relaxed=[]) if kind == "gbnf" else value_grammar(lowered)
+    shortest = Grammars(engine, kind).compile(text).shortest
+    assert shortest is not None
+    assert len(shortest) <= 30
+    msgspec.json.decode(engine.detokenize(shortest))
