@@ -17,7 +17,7 @@ PLACES_MAX = 6
 
 _JOINT = re.compile(
     r"\s*;\s*|\s*,?\s+and\s+(?:also\s+|then\s+|after\s+that\s+)?|\s*,\s*(?:then|also)\s+|\s+then\s+"
-    r"|[.!?]\s+(?:(?:and|also|then)\s+)?",
+    r"|(?:(?<=[^\W\d_]{4})\.|[!?])\s+(?:(?:and|also|then)\s+)?",  # Not behind "Dr." or a number.
     re.IGNORECASE,
 )
 

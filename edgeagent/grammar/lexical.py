@@ -71,6 +71,10 @@ class Lexicon:
         found = (max((sure for word, sure in alike if word in words), default=0.0) for alike in asked)
         return sum(found) / len(asked) if asked else 0.0
 
+    def has(self, name: str, word: str) -> bool:
+        """Whether this stem, or one that it may mean, is among the tool's words."""
+        return any(each in self.counts[name] for each, _ in self._alike(word))
+
     def _alike(self, word: str) -> list[tuple[str, float]]:
         """The words of the tools that this word may mean, with how sure that is."""
         whole = [(word, 1.0)] if word in self.rarity else []

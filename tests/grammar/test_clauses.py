@@ -19,6 +19,7 @@ from edgeagent.grammar.clauses import PLACES_MAX, divisions
         ("Open the valve. Also warm the house.", [("Open the valve", "warm the house.")]),
         ("Open the valve for 2.5 minutes.", []),
         ("Open the north valve.", []),
+        ("Clear the message of Dr. Patel.", []),
         ("a and b and c", [("a", "b and c"), ("a and b", "c")]),
     ],
 )

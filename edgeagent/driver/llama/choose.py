@@ -22,7 +22,7 @@ from edgeagent.core.effects import AskModel
 from edgeagent.driver.llama.beside import Shelf, Text
 from edgeagent.driver.llama.engine import Engine, Halt
 from edgeagent.driver.llama.template import Template
-from edgeagent.grammar.lexical import Lexicon, Scores
+from edgeagent.grammar.lexical import Lexicon, Scores, stems
 from edgeagent.grammar.meant import words_shared
 
 LEXICAL_WEIGHT = 3.0
@@ -67,6 +67,10 @@ class Chooser:
     def spoken_of(self, ask: AskModel, request: str) -> Scores:
         """How much the words of the request speak of each tool of the ask."""
         return self._lexicons[ask.agent].scores(request, ask.tools)
+
+    def begins_with(self, ask: AskModel, request: str, name: str) -> bool:
+        """Whether the first word that says something, as a command does, is one of the tool's."""
+        return self._lexicons[ask.agent].has(name, next(iter(stems(request)), ""))
 
     def choose(self, ask: AskModel, request: str, halt: Halt | None = None, *, is_open: bool = False) -> Chosen:
         """The tools of the ask that fit the request best: one, or several that fit alike.

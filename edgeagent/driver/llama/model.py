@@ -58,6 +58,9 @@ LINE_TOKENS_MAX = 64
 ODDS_SPELLED = -6.0
 """Log-odds of beginning a call from which on one is written, where the driver does not choose."""
 
+CLEARLY = 1.0
+"""Nats over what is needed for a call, from which on a part of a request asks for one by itself."""
+
 NOTHING_DONE = "Understood: nothing was done."
 """The answer to a request that forbids something."""
 
@@ -80,11 +83,6 @@ class _Plan:
     text: str = ""
     compared: int = 0
     meant: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether it is clear what the request wants: a call of one tool, or that something is not done."""
-        return self.text == NOTHING_DONE or (self.answer == "never" and len(self.tools) == 1)
 
     def wants(self, other: _Plan) -> bool:
         """Whether it is the same call that the other one is, as far as the request says."""
@@ -408,12 +406,26 @@ class LlamaDriver:
         self, ask: AskModel, chooser: Chooser, parts: tuple[str, str], halt: Halt
     ) -> tuple[_Plan, _Plan, str] | None:
         """The plans of both parts, and the second part, if each asks for something of its own, or forbids it."""
-        for part in parts:  # First what costs nothing: most requests with an "and" ask for one thing.
-            name, score = max(chooser.spoken_of(ask, part), key=lambda each: each[1])
+        # First what costs nothing: most requests with an "and" ask for one thing.
+        best = [max(chooser.spoken_of(ask, part), key=lambda each: each[1]) for part in parts]
+        for part, (name, score) in zip(parts, best, strict=True):
             if not forbids(part) and (score <= 0 or evidence_of(self._agent.family[name], part).missing):
                 return None
+        is_command = forbids(parts[1]) or chooser.begins_with(ask, parts[1], best[1][0])
+        if best[0][0] == best[1][0] and not is_command:
+            return None  # "the fitness of A and of B", and not "open the one and close the other"
         first, second = (self._planned(ask, chooser, part, halt) for part in parts)
-        return (first, second, parts[1]) if first.is_settled and second.is_settled else None
+        if not (self._is_whole(first) and self._is_whole(second)):
+            return None
+        return (first, second, parts[1]) if is_command or first.tools != second.tools else None
+
+    def _is_whole(self, plan: _Plan) -> bool:
+        """Whether a part of a request clearly asks for one call by itself, or forbids one."""
+        if plan.text == NOTHING_DONE:
+            return True
+        scores = dict(plan.scores)
+        is_clear = scores.get(CALL_ODDS, -math.inf) >= scores.get(CALL_ODDS_NEEDED, 0.0) + CLEARLY
+        return plan.answer == "never" and len(plan.tools) == 1 and is_clear
 
     def _planned(self, ask: AskModel, chooser: Chooser, request: str, halt: Halt) -> _Plan:
         """What is to be written about a request that asks for one thing."""
