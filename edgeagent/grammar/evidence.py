@@ -46,6 +46,9 @@ LISTED = 1.5
 LEFT_OVER = 1.5
 """Nats for an optional number if there is just one number in the request that nothing else takes."""
 
+SPELLED_OUT = 2.0
+"""Nats for a day with a number over one without: "next month (April 2031)"."""
+
 LIKELIHOOD_WEIGHT = 0.7
 """What a nat of the model's log-probability of a value counts beside the weights of the words, as fitted with them."""
 
@@ -306,7 +309,8 @@ def _day(argument: Argument, when: When) -> Candidate | None:
     value = written(when, argument.description, form=argument.schema.get("format"))
     if value is None:
         return None
-    return Candidate(value, when.begin, when.end, 0.0, "day" if value == when.text else "day, converted")
+    weight = SPELLED_OUT if any(char.isdecimal() for char in when.text) else 0.0
+    return Candidate(value, when.begin, when.end, weight, "day" if value == when.text else "day, converted")
 
 
 def _admits(argument: Argument, value: Any) -> bool:

@@ -53,7 +53,7 @@ class Lexicon:
     @classmethod
     def of(cls, tools: Iterable[Tool]) -> Lexicon:
         """The words of these tools, which are the corpus."""
-        counts = {tool.name: _counts(_weighted(tool)) for tool in tools}
+        counts = {tool.name: _counts(weighted_texts(tool)) for tool in tools}
         lengths = [sum(words.values()) for words in counts.values()]
         vocabulary = {word for words in counts.values() for word in words}
         rarity = {word: _rarity(sum(word in words for words in counts.values()), len(counts)) for word in vocabulary}
@@ -133,7 +133,7 @@ def options_in(schema: Any) -> Iterator[str]:
             yield from options_in(each)
 
 
-def _weighted(tool: Tool) -> Iterator[tuple[str, float]]:
+def weighted_texts(tool: Tool) -> Iterator[tuple[str, float]]:
     """The texts that say what a tool is for, with how much a word of each counts."""
     yield tool.name, NAME_WEIGHT
     yield tool.description, 1.0

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from edgeagent.core.agent import Tool
 from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED
-from edgeagent.grammar.lexical import PREFIX_WEIGHT, Scores, is_prefix, stems
+from edgeagent.grammar.lexical import PREFIX_WEIGHT, Scores, is_prefix, stems, weighted_texts
 
 Evidence = Mapping[str, float]
 
@@ -50,11 +51,15 @@ def probability(log_odds: float) -> float:
 
 
 def words_shared(tool: Tool, request: str) -> dict[str, float]:
-    """How much of the tool's description and of its name the request has, and they of the request: 0 to 1 each."""
+    """How much of the tool's description and of its name the request has, and all that it says of the request: 0 to 1.
+
+    An example that is the very request does not count, so that examples can be weighed like any other request.
+    """
     asked, said, named = (list(dict.fromkeys(stems(text))) for text in (request, tool.description, tool.name))
+    words = (stems(text) for text, _ in weighted_texts(tool) if text != request)
     return {
         "description": _share(said, asked),
-        "request": _share(asked, [*said, *named]),
+        "known": _share(asked, list(chain.from_iterable(words))),
         "name": _share(named, asked),
     }
 
@@ -71,23 +76,20 @@ MARGIN_MAX = 12.0
 
 
 def sureness(scores: Scores, shares: Sequence[float], compared: int = 0) -> dict[str, float]:
-    """What says how sure a call is: how far its tool leads, how clearly a call is meant, how the model chose its words.
+    """What says how sure a call is: how far its tool leads, and how the model chose what it wrote.
 
     `shares` are the log-probabilities of the tokens that were not forced by the grammar: none where all were.
     `compared` is for how many arguments one of several values was chosen.
     """
-    told = dict(scores)
-    odds = told.pop(CALL_ODDS, None)
-    needed = told.pop(CALL_ODDS_NEEDED, 0.0)
-    best, second, *_ = (*sorted(told.values(), reverse=True), -math.inf, -math.inf)
-    found = {
+    of_tools = [score for name, score in scores if name not in (CALL_ODDS, CALL_ODDS_NEEDED)]
+    best, second, *_ = (*sorted(of_tools, reverse=True), -math.inf, -math.inf)
+    return {
         "margin": min(MARGIN_MAX, best - second) if second > -math.inf else MARGIN_MAX,
         "written": float(len(shares)),
         "mean": sum(shares) / len(shares) if shares else 0.0,
         "least": min(shares, default=0.0),
         "compared": float(compared),
     }
-    return found if odds is None else found | {"meant": odds - needed}
 
 
 def threshold(unrelated: Sequence[float], examples: Sequence[float]) -> float:

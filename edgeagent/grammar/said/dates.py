@@ -19,6 +19,7 @@ _DAY = (
     r"(?P<a4>\d{1,2})[-/.](?P<b4>\d{1,2})[-/.](?P<y4>\d{4})",
 )
 _NAMED_DAY = (
+    rf"{_MONTH} \d{{4}}",
     r"(?:(?:next|this|coming|last) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day",
     r"today|tomorrow|tonight|yesterday|next (?:week|month|year)|this (?:weekend|week|month|evening|afternoon|morning)",
 )
@@ -81,12 +82,14 @@ def spans_in(request: str) -> Iterator[When]:
 
 
 def written(when: When, description: str, *, form: str | None = None) -> str | None:
-    """How an argument of this description wants it: as it was said, unless a form is asked for.
+    """How an argument of this description wants it: a certain day as in ISO 8601, unless another form is asked for.
 
-    None where a form is asked for that is not certain: `next Friday` has no date without a clock.
+    Everything else as it was said. None where a form is asked for that the words do not settle: `next Friday` has no date
+    without a clock.
     """
     order = _ORDER.search(description) or _ORDER_WORDS.search(description)
-    if order is not None or form == "date" or _LIKE_ISO.search(description):
+    is_plain_day = when.day is not None and when.minutes is None
+    if order is not None or form == "date" or _LIKE_ISO.search(description) or is_plain_day:
         parts, mark = (order.group(1, 3, 4), order[2]) if order is not None else (("year", "month", "day"), "-")
         return None if when.day is None else mark.join(_piece(each[0].casefold(), when.day) for each in parts)
     if when.day is None and when.minutes is not None and _HOURS.search(description):

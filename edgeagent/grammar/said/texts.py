@@ -100,63 +100,64 @@ _CITIES = _stem_set("city town")
 _MESSAGES = _stem_set("message text body content note reminder task title description query comment question")
 
 WEIGHTS = {
-    "named behind": 4.0,
+    "named behind": 3.9,
     "an example": 3.8,
     "time for a time": 3.0,
+    "spelled as a code": 2.8,
     "quoted": 2.8,
-    "spelled as a code": 2.7,
     "tail for a message": 2.5,
     "named before": 2.4,
+    "joined capitals with a comma": 2.0,
     "joined capitals": 2.0,
-    "joined capitals with a comma": 1.9,
     "behind its place": 1.8,
     "behind its to": 1.8,
-    "before a comma for a city": 1.8,
-    "behind a comma for a wide place": 1.7,
+    "before a comma for a city": 1.7,
     "has its name": 1.7,
-    "behind its from": 1.6,
+    "behind its from": 1.7,
+    "behind a comma for a wide place": 1.6,
     "capital run": 1.6,
     "rest for a message": 1.5,
     "capitals for a name": 1.4,
-    "behind its by": 1.2,
+    "behind its by": 1.1,
     "described before": 1.1,
-    "near an example": 1.0,
     "named before, with others": 1.0,
-    "behind a verb": 0.9,
+    "near an example": 1.0,
+    "function word at an end": 0.8,
     "ends a chunk": 0.7,
-    "function word at an end": 0.6,
-    "number alone": 0.3,
-    "begins a chunk": 0.3,
-    "formula": 0.3,
+    "behind its about": 0.5,
+    "behind a verb": 0.5,
+    "begins a chunk": 0.5,
+    "number alone": 0.5,
+    "chunk": -0.2,
     "only its name": -0.2,
     "not behind its place": -0.2,
-    "small letters for a name": -0.3,
+    "piece": -0.3,
+    "small letters for a name": -0.4,
     "not behind its by": -0.4,
-    "behind its for": -0.4,
-    "piece": -0.5,
-    "long": -0.5,
-    "capitals for another": -0.5,
+    "behind its for": -0.5,
     "not behind its with": -0.6,
+    "capitals for another": -0.6,
+    "long": -0.6,
+    "rest": -0.6,
     "behind its name as a preposition": -0.8,
-    "not behind its for": -0.8,
-    "begins with a verb": -0.9,
+    "begins with a verb": -0.8,
     "behind a comma": -0.9,
-    "digits": -1.1,
-    "rest": -1.2,
-    "not behind its from": -1.2,
-    "says nothing": -1.2,
+    "not behind its for": -0.9,
+    "digits": -0.9,
+    "not behind its from": -1.0,
     "not behind its to": -1.2,
-    "part of joined capitals": -1.3,
-    "part of a capital run": -1.3,
+    "says nothing": -1.2,
+    "part of joined capitals": -1.4,
     "another named before": -1.4,
-    "joined": -1.6,
-    "time for another": -1.6,
-    "not behind its about": -1.6,
+    "part of a capital run": -1.4,
+    "another for a time": -1.6,
+    "not behind a comma for a wide place": -1.6,
+    "not behind its about": -1.7,
+    "time for another": -1.7,
     "behind its with": -1.7,
-    "not behind a comma for a wide place": -1.7,
+    "joined": -1.8,
     "inside a quotation": -1.9,
-    "another for a time": -1.9,
-    "begins the request": -2.0,
+    "begins the request": -2.1,
     "some words are the tool's": -2.4,
     "all words are the tool's": -3.3,
 }
@@ -188,12 +189,12 @@ def parts_of(said: Words, whens: Iterable[When] = ()) -> list[Part]:
     for way in (*ways, _tails(said), _rest(said), _joined(said, runs)):
         for part in way:
             found.setdefault((part.begin, part.end), part)
-    formulas = [part for part in found.values() if part.kind == "formula"]
-    return [part for part in found.values() if not any(_is_within(part, formula) for formula in formulas)]
+    wholes = [part for part in found.values() if part.kind in ("formula", "time")]
+    return [part for part in found.values() if not any(_is_within(part, whole) for whole in wholes)]
 
 
-def _is_within(part: Part, other: Part) -> bool:
-    return part.kind != "formula" and other.begin <= part.begin and part.end <= other.end
+def _is_within(part: Part, whole: Part) -> bool:
+    return part.kind in ("chunk", "piece") and whole.begin <= part.begin and part.end <= whole.end
 
 
 def _quotations(said: Words) -> Iterator[Part]:
@@ -257,10 +258,11 @@ def _tails(said: Words) -> Iterator[Part]:
 
 
 def _rest(said: Words) -> Iterator[Part]:
-    """The rest of the first sentence behind the word that commands."""
+    """The rest of the first sentence behind the word that commands, and its particle: `put on`."""
     last = _sentence_end(said, 0)
-    if 1 <= last <= TAIL_WORDS_MAX:
-        yield _part(said, 1, last, "rest")
+    first = next((place for place, word in enumerate(said.words) if place and not word.is_cut), len(said.words))
+    if first <= last <= TAIL_WORDS_MAX:
+        yield _part(said, first, last, "rest")
 
 
 def _sentence_end(said: Words, place: int) -> int:
@@ -321,6 +323,12 @@ class _Place:
         return self.is_whole or before is None or before.is_cut or before.is_article or self.words[0].apart
 
     @property
+    def is_tail(self) -> bool:
+        """Whether it is the rest of a sentence behind a word that announces one."""
+        announced = self.before is not None and self.before.folded in _TAIL_MARKS
+        return announced and self.last == _sentence_end(self.said, self.first)
+
+    @property
     def leads(self) -> Word | None:
         """The nearest word before it that is no article."""
         return next((word for word in reversed(self.said.words[: self.first]) if not word.is_article), None)
@@ -371,8 +379,11 @@ def _form_signs(place: _Place, argument: Argument) -> Iterator[str]:
         yield "function word at an end"
     if place.part.kind != "quoted" and any(b <= place.part.begin and place.part.end <= e for b, e in place.said.quoted):
         yield "inside a quotation"
-    if place.part.kind in ("tail", "rest") and argument.words & _MESSAGES:
-        yield f"{place.part.kind} for a message"
+    if argument.words & _MESSAGES:
+        if place.part.kind == "tail" or place.is_tail:
+            yield "tail for a message"
+        elif place.part.kind == "rest":
+            yield "rest for a message"
     if place.part.kind == "time":
         yield "time for a time" if argument.is_time else "time for another"
     elif argument.is_time:

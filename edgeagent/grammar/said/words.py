@@ -36,7 +36,7 @@ _FUNCTION = frozenset(
         "will would can could shall should may might must what which who whom whose where when why how there here and "
         "or but nor so if then else not no please also just very too only all any some each every both either neither "
         "more most much many few less least get find give show tell want need know let make please help would like "
-        "look looking provide calculate compute determine search fetch retrieve s"
+        "look looking up off down out saying says said provide calculate compute determine search fetch retrieve s"
     )
 )
 """Words between which a text may stand, and of which it is hardly ever made."""
