@@ -84,8 +84,8 @@ def spans_in(request: str) -> Iterator[When]:
 def written(when: When, description: str, *, form: str | None = None) -> str | None:
     """How an argument of this description wants it: a certain day as in ISO 8601, unless another form is asked for.
 
-    Everything else as it was said. None where a form is asked for that the words do not settle: `next Friday` has no date
-    without a clock.
+    Everything else as it was said. None where a form is asked for that the words do not settle: `next Friday` has no
+    date without a clock.
     """
     order = _ORDER.search(description) or _ORDER_WORDS.search(description)
     is_plain_day = when.day is not None and when.minutes is None
