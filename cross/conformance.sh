@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Does ARCH behave as every other?  conformance.sh ARCH  runs, in the image of ARCH under emulation:
 #   the pure tests · every golden trace byte for byte · the preflight on the weakest CPU and on one below it ·
-#   one call by the real model, confined as on a device
+#   one call of the greenhouse by the real model, confined as on a device
 # What the model writes freely is not compared between CPUs, since rounding differs; that it is valid is.
-#   STEPS="traces floor call tests greenhouse"  chooses (greenhouse takes minutes and must be asked for)
+#   STEPS="traces floor greenhouse tests call"  chooses; `call` is the smallest agent, of one tool
 #   EDGEAGENT_IMAGE_READY=1  takes the image that is there
 #   EDGEAGENT_ASK_AGAIN=1  runs although the same image passed the same tests before
 . "$(dirname "$0")/common.sh"
 load_target "${1:-}"
-steps=${STEPS:-traces floor call tests}
+steps=${STEPS:-traces floor greenhouse tests}
 [ -n "${EDGEAGENT_IMAGE_READY:-}" ] || "$CROSS/image.sh" "$ARCH"
 began=$SECONDS
 
