@@ -37,8 +37,8 @@ from edgeagent.grammar.said.words import Words
 from edgeagent.shape.admits import admits
 from edgeagent.shape.pointer import Document
 
-REQUEST_WORDS_MAX = 120
-"""The longest request of which parts are taken; a longer one is a document, and texts are free."""
+REQUEST_WORDS_MAX, REQUEST_CHARS_MAX = 120, 2_000
+"""The longest request of which texts and lists are taken; a longer one is a document, and they are free."""
 
 LISTED = 1.5
 """Nats from which on a list is taken from the request; below, a required one is the model's to fill."""
@@ -149,7 +149,7 @@ class _Reading:
         self._request = request
         self._spoken = frozenset(stems(f"{tool.name} {tool.description}"))
         self.arguments = arguments_of(tool.parameters.schema)
-        self._said = Words.of(request)
+        self._said = _words_of(request)
         self._whens = list(whens_in(request))
         self._mentions = mentions_in(request)
         self._numbers = self._deal_numbers()
@@ -192,7 +192,8 @@ class _Reading:
 
     def _of_that_form(self, argument: Argument) -> list[str]:
         """The words of the request that the argument's pattern lets through; none if it lets several through."""
-        found = list(dict.fromkeys(word.text for word in self._said.words if _admits(argument, word.text)))
+        words = dict.fromkeys(word.text for word in self._said.words if argument.required or not word.text.isalpha())
+        found = [word for word in words if _admits(argument, word)]
         return found if len(found) == 1 else []
 
     # -- numbers ---------------------------------------------------------------------------------------------------
@@ -262,7 +263,7 @@ class _Reading:
     def _deal_texts(self) -> dict[str, list[Candidate]]:
         """The parts that each text argument may be; optional ones only where one speaks for them by itself."""
         texts = list(self._of_kind("text"))
-        if not texts or len(self._said.words) > REQUEST_WORDS_MAX:
+        if not texts:
             return {}
         parts = parts_of(self._said, [*self._whens, *spans_in(self._request)])
         required = [each for each in texts if each.required]
@@ -287,6 +288,12 @@ class _Reading:
 
     def _of_kind(self, kind: str) -> Iterator[Argument]:
         return (each for each in self.arguments.values() if each.kind == kind)
+
+
+def _words_of(request: str) -> Words:
+    """The words of a request that is not too long for parts to be taken from it; else none."""
+    said = Words.of(request if len(request) <= REQUEST_CHARS_MAX else "")
+    return said if len(said.words) <= REQUEST_WORDS_MAX else Words.of("")
 
 
 def _dealt(rows: Mapping[str, Sequence[Candidate]]) -> dict[str, Candidate]:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from edgeagent.core.agent import tool
 from edgeagent.grammar.calls import lowered_call
@@ -232,6 +232,10 @@ requests = st.lists(st.sampled_from(SAID), max_size=6).map(lambda said: f"Book {
 names = st.lists(st.sampled_from(sorted(SCHEMAS)), min_size=1, unique=True)
 
 
+class Point(Struct):
+    x: int
+
+
 def made(properties, required):
     def book() -> None:
         """Book something."""
@@ -253,6 +257,27 @@ def test_no_value_is_outside_the_schema_and_none_is_given_that_was_not_said(prop
         for value in limit["enum"] if limit else ():
             assert admits(SCHEMAS[name], value, Document(SCHEMAS[name]))
     assert set(found.given) <= held_to(found).keys()
+
+
+@given(st.text(max_size=80) | st.text("0123456789.,-+*/^=()[]{}'\"% aex", max_size=60))
+def test_no_request_is_too_strange(request_text):
+    found = evidence_of(made(sorted(SCHEMAS), ["city", "floors", "rooms"]), request_text)
+    for name, limit in held_to(found).items():
+        for value in limit["enum"] if limit else ():
+            assert admits(SCHEMAS[name], value, Document(SCHEMAS[name]))
+
+
+@pytest.mark.parametrize("request_text", ["[" * 5000, "(1e999)", "'" * 3000, "1 " * 3000, "a b " * 3000])
+def test_requests_without_measure_are_survived(request_text):
+    evidence_of(made(sorted(SCHEMAS), ["city", "floors", "rooms"]), request_text)
+
+
+def test_a_list_whose_items_are_declared_elsewhere_is_left_alone():
+    @tool(idempotent=True)
+    def draw(points: list[Point]) -> None:
+        """Draw."""
+
+    assert evidence_of(draw, "Draw (3, 4) and [5, 6].").narrowed == ()
 
 
 @given(names, requests)

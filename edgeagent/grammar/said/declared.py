@@ -58,7 +58,7 @@ class Argument:
                 return "truth"
             case "integer" | "number" if not options:
                 return "number"
-            case "array" if isinstance(self.schema.get("items"), Mapping):
+            case "array" if isinstance(self.schema.get("items"), Mapping) and not _refers(self.schema):
                 return "list"
             case _ if options and all(isinstance(each, str) for each in options):
                 return "option"
@@ -138,6 +138,13 @@ def without_null(schema: Any) -> Any:
     options = schema.get("anyOf", ()) if isinstance(schema, Mapping) else ()
     others = [each for each in options if not isinstance(each, Mapping) or each.get("type") != "null"]
     return others[0] if len(others) == 1 and len(options) == 2 else schema
+
+
+def _refers(schema: Any) -> bool:
+    """Whether a part of the schema stands elsewhere, where it is not looked for here."""
+    if isinstance(schema, Mapping):
+        return "$ref" in schema or any(_refers(each) for each in schema.values())
+    return isinstance(schema, list) and any(_refers(each) for each in schema)
 
 
 def _text(schema: Any) -> str:

@@ -11,7 +11,7 @@ from edgeagent.core.quoting import names_option
 from edgeagent.grammar.lexical import stem, stems
 from edgeagent.grammar.said.deal import Candidate
 from edgeagent.grammar.said.declared import Argument
-from edgeagent.grammar.said.numbers import Mention, plain
+from edgeagent.grammar.said.numbers import NUMBER_MAX, Mention, plain
 from edgeagent.grammar.said.texts import Part, runs_of
 from edgeagent.grammar.said.units import PERCENT
 from edgeagent.grammar.said.words import Words
@@ -53,12 +53,18 @@ def _written(argument: Argument, said: Words) -> Iterator[Candidate]:
             text = f"[{text[1:].partition(')')[0]}]"
         try:
             value, length = decoder.raw_decode(re.sub(r"'([^'\[\],]*)'", r'"\1"', text))
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
-        if isinstance(value, list) and value:
-            items = argument.schema["items"]
-            value = _as_declared(value, items)
+        if isinstance(value, list) and value and _is_exact(value):
+            value = _as_declared(value, argument.schema["items"])
             yield Candidate(value, begin, begin + length, WRITTEN + _named(argument, said, begin), "written")
+
+
+def _is_exact(value: Any) -> bool:
+    """Whether every engine reads its numbers exactly."""
+    if isinstance(value, list):
+        return all(_is_exact(each) for each in value)
+    return not isinstance(value, int | float) or abs(value) < NUMBER_MAX
 
 
 def _as_declared(value: Any, schema: Any) -> Any:

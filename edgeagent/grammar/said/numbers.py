@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import islice
 
 from edgeagent.core.quoting import numbers_in
 from edgeagent.grammar.lexical import is_prefix, stem
@@ -36,6 +37,12 @@ _BETWEEN = frozenset(_WORD.findall("minus negative number no of is are to at equ
 _VARIABLE = re.compile(r"[abnt-z](?![^\W_])")  # `3x`; capitals are units, as in 298K.
 
 WORDS_AROUND = 3
+
+NUMBER_MAX = 10**15
+"""Numbers from here on are not taken: a double would change them."""
+
+MENTIONS_MAX = 64
+"""The most numbers of a request that are looked at: more is a table, not a request."""
 
 WEIGHTS = {
     "named before": 2.5,
@@ -108,7 +115,12 @@ def mentions_in(request: str) -> list[Mention]:
     """The numbers of a request in their order; of a formula only what an equals sign names (`a = 2`)."""
     formulas = [each.span() for each in _FORMULA_RUN.finditer(request) if _FORMULA.search(each[0])]
     found = _mentions(request.casefold(), request)
-    return [each for each in found if not any(begin <= each.begin < end for begin, end in formulas)]
+    plain_ones = (
+        each
+        for each in found
+        if abs(each.value) < NUMBER_MAX and not any(begin <= each.begin < end for begin, end in formulas)
+    )
+    return list(islice(plain_ones, MENTIONS_MAX))
 
 
 def _mentions(request: str, spelled: str) -> Iterator[Mention]:
