@@ -41,6 +41,7 @@ REQUEST_TOKENS_MAX = 48
 """A request's first tokens say what is wanted; the logits of each take 200 kB while they are compared."""
 
 DESCRIPTION_CHARS_MAX = 200
+EXAMPLES_MAX = 2
 
 ASSISTANT, WRITER = "(assistant)", "(writer)"
 SAYS_NOTHING = {ASSISTANT: "Tool: assistant - Answers any question.\nExample request:", WRITER: "A user writes:"}
@@ -99,7 +100,7 @@ class Chooser:
         asked = self._tokens(" " + request.strip())[:REQUEST_TOKENS_MAX]
         if not request.strip():
             return {}
-        texts = {name: _text_of(self._agent.family[name]) for name in names} | SAYS_NOTHING
+        texts = {name: _text_of(self._agent.family[name], request) for name in names} | SAYS_NOTHING
         return self._shelf.judge({key: Text(self._prefix(text), asked) for key, text in texts.items()}, halt) or {}
 
     def _prefix(self, text: str) -> list[int]:
@@ -125,8 +126,12 @@ def request_in(ask: AskModel) -> str:
     return next((m.text for m in reversed(ask.messages) if m.role == "user"), "")
 
 
-def _text_of(tool: Tool) -> str:
-    return f"Tool: {tool.name} - {_described(tool)}\nExample request:"
+def _text_of(tool: Tool, request: str) -> str:
+    """What a tool is for, and its first examples; but never the request itself, or it would explain itself."""
+    examples = [each for each in tool.examples if each != request][:EXAMPLES_MAX]
+    return "\nExample request:".join(
+        [f"Tool: {tool.name} - {_described(tool)}", *(f" {each}" for each in examples), ""]
+    )
 
 
 def _described(tool: Tool) -> str:

@@ -16,7 +16,6 @@ from edgeagent.core.values import Message
 from edgeagent.driver.llama.beside import Shelf, Text
 from edgeagent.driver.llama.choose import COMPARED_MAX, SEQUENCES, Chooser
 from edgeagent.driver.llama.engine import Engine
-from edgeagent.driver.llama.fitted import digest_of, fitted_for
 from edgeagent.driver.llama.model import LlamaDriver
 from edgeagent.driver.llama.template import Template
 from examples.greenhouse import agent as greenhouse
@@ -100,7 +99,7 @@ def test_without_time_the_words_alone_decide(wide, template):
     wanted = ask(AGENT, "Open the north valve for 30 seconds.")
     chosen = choose(chooser, wanted, lambda: "time")
     assert chosen.tools == ("set_valve",)
-    assert set(chosen.evidence) == {"description", "request", "name"}
+    assert set(chosen.evidence) == {"description", "known", "name"}
 
 
 def test_a_settled_call_that_the_words_decide_costs_the_model_nothing(wide, template):
@@ -143,6 +142,9 @@ def test_small_talk_is_answered_in_words_and_what_was_needed_for_a_call_is_told(
     assert dict(refused.scores)[CALL_ODDS_NEEDED] == 99 and not refused.text.startswith("{")
 
 
-def test_a_model_that_nothing_was_fitted_for_is_weighed_like_the_first(smollm2):
-    assert fitted_for("unknown") is fitted_for("another")
-    assert len(digest_of(fitted_for("unknown"))) == 16
+def test_an_example_makes_requests_like_it_likelier_to_mean_its_tool(wide, template):
+    wanted = ask(AGENT, "Tell Ann that the boiler is cold.")
+    bare = dataclasses.replace(AGENT, tools=[dataclasses.replace(each, examples=()) for each in AGENT.tools])
+    without, given = (choose(Chooser(agent, wide, template), wanted) for agent in (bare, AGENT))
+    assert given.tools == ("notify",)
+    assert given.evidence["assistant"] > without.evidence["assistant"]
