@@ -18,5 +18,5 @@ bundle: ## Make dist/bundle/...tar: wheelhouse, model, install script, unit, che
 conformance: ## Under emulation of ARCH: the pure tests, every golden trace, one call by the real model
 	@cross/conformance.sh $(ARCH)
 
-release: ## Lay out every artefact in dist/release with checksums and an SBOM
-	@cross/release.sh
+release: ## Lay out every artefact in dist/release with checksums and an SBOM (ARCH=… lays out one)
+	@cross/release.sh $(if $(filter command environment,$(firstword $(origin ARCH))),$(ARCH))
