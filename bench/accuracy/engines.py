@@ -125,15 +125,12 @@ class _Llama:
         self._template, self._dialect = _spoken(path)
         self._warm = warm
 
-    def _complete(self, agent: Agent, request: str, **options: Any) -> tuple[str, int, int]:
-        """What is written, in how many tokens, and those of the prompt."""
+    def _begin(self, case: Case) -> dict[str, Any]:
+        """What both ways to write are called with; the memory is emptied, unless it is to stay warm."""
         if not self._warm:
             self._llama.reset()
-        done = self._llama.create_completion(
-            self._prompt(agent, request), max_tokens=CALL_TOKENS_MAX, temperature=0.0, **options
-        )
-        usage = done["usage"]
-        return str(done["choices"][0]["text"]), usage["completion_tokens"], usage["prompt_tokens"]
+        prompt = self._prompt(case.agent, case.request)
+        return {"prompt": prompt, "max_tokens": CALL_TOKENS_MAX, "temperature": 0.0}
 
     def _prompt(self, agent: Agent, request: str) -> list[int]:
         """The very tokens that our driver puts to the model."""
@@ -169,25 +166,30 @@ class LlamaCppPython(_Llama):
         """The call that it writes; none that is cut off by the limit."""
         from llama_cpp.llama_grammar import LlamaGrammar
 
+        asked = self._begin(case)
         try:
             grammar = LlamaGrammar.from_json_schema(json.dumps(call_schema(case.agent)), verbose=False)
-            text, tokens, prompt = self._complete(case.agent, case.request, grammar=grammar)
+            done = self._llama.create_completion(**asked, grammar=grammar)
+            text, tokens = str(done["choices"][0]["text"]), done["usage"]["completion_tokens"]
         except (RuntimeError, ValueError, AssertionError, KeyError, TypeError) as error:
-            text, tokens, prompt = f"{type(error).__name__}: {error}", 0, 0  # A schema that it cannot take.
+            text, tokens = f"{type(error).__name__}: {error}", 0  # A schema that it cannot take.
         call = first_call(text, case.agent.tool_names)
         failed = "" if call else f"no whole call: {text[:200]}"
-        calls = (call,) if call else ()
-        return Answered(calls, text, failed, tokens=tokens, prompt_tokens=prompt)
+        return Answered((call,) if call else (), text, failed, tokens=tokens, prompt_tokens=len(asked["prompt"]))
 
 
 class Unconstrained(_Llama):
-    """The model writes as it likes; the first JSON in it that is a call counts. It may answer in words."""
+    """The model writes as it likes until there is a call; the first JSON that is one counts. It may answer in words."""
 
     def ask(self, case: Case) -> Answered:
         """The first call in what it writes."""
-        text, tokens, prompt = self._complete(case.agent, case.request)
-        call = first_call(text, case.agent.tool_names)
-        return Answered((call,) if call else (), text, tokens=tokens, prompt_tokens=prompt)
+        asked, pieces, call = self._begin(case), [], None
+        for chunk in self._llama.create_completion(**asked, stream=True):
+            pieces.append(str(chunk["choices"][0]["text"]))
+            if "}" in pieces[-1] and (call := first_call("".join(pieces), case.agent.tool_names)):
+                break
+        calls, prompt = (call,) if call else (), len(asked["prompt"])
+        return Answered(calls, "".join(pieces), tokens=len(pieces), prompt_tokens=prompt)
 
 
 ENGINES: Mapping[str, Callable[..., Subject]] = {

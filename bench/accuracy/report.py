@@ -37,16 +37,15 @@ def sets_table(results: Sequence[Summary]) -> str:
 
 def groups_table(results: Sequence[Summary]) -> str:
     """What is right by group, and wrong calls where they do harm: of all, and of those that would run unasked."""
+    told = [each for each in results if "groups" in each]
+    groups = list(dict.fromkeys(name for each in told for name in each["groups"]))
+    titles = ["set", "engine", *groups, "right, of all", "critical, wrongly called", "the same, unasked"]
     lines = []
-    for each in results:
-        if "groups" not in each:
-            continue
-        told = list(each["groups"].items())
-        told += [("critical, wrongly called", each.get("critical_wrong"))]
-        told += [("the same, without a question", each.get("critical_wrong_unasked"))]
-        lines += [[each["set"], each["engine"], name, _share(share)] for name, share in told]
-        lines.append([each["set"], each["engine"], "right, of all", _share(each["right"])])
-    return _table(["set", "engine", "group", "cases"], lines)
+    for each in told:
+        shares = [each["groups"].get(name) for name in groups]
+        shares += [each["right"], each.get("critical_wrong"), each.get("critical_wrong_unasked")]
+        lines.append([each["set"], each["engine"], *map(_share, shares)])
+    return _table(titles, lines)
 
 
 def confidence_table(results: Sequence[Summary]) -> str:
