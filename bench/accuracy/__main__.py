@@ -108,26 +108,5 @@ def _wrong(measured: dict[str, Results]) -> list[dict[str, str]]:
     ]
 
 
-# For scripts that still read events: goes when they do.
-from bench.accuracy.engines import Ours  # noqa: E402
-
-
-class Subject(Ours):
-    def ask(self, case):  # type: ignore
-        import time
-
-        began = time.perf_counter()
-        event = self.event(case)
-        return event, time.perf_counter() - began
-
-
-def _call_in(event):  # type: ignore
-    from bench.accuracy.engines import answered
-    from edgeagent.codec.dialect import Plain
-
-    calls = answered(event, Plain()).calls
-    return calls[0] if calls else None
-
-
 if __name__ == "__main__":
     sys.exit(main())

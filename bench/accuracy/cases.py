@@ -66,16 +66,6 @@ class Case:
     group: str = ""
     critical: bool = False
 
-    @property
-    def right(self) -> Mapping[str, Mapping[str, list[Any]]] | None:
-        """The right arguments by tool; None when no call is right."""
-        return {each.tool: each.arguments for each in self.wanted} or None
-
-    @property
-    def calls(self) -> int:
-        """How many calls are wanted."""
-        return len(self.wanted)
-
 
 def is_set(name: str) -> bool:
     """Whether there is a set of that name."""
