@@ -91,7 +91,8 @@ def test_what_the_model_wrote_is_found_in_memory_again(driver):
 
 
 def test_a_call_that_needs_more_room_than_is_left_closes_early_and_says_so(driver):
-    event = answer(driver, ask("Tell the operator a long story.", tools=("notify",), max_tokens=24))
+    told = "Tell the operator a long story. " * 30  # Of so long a request no parts are taken: the text is free.
+    event = answer(driver, ask(told, tools=("notify",), max_tokens=24))
     call_in(event)
     assert event.closed_early
 
