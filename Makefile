@@ -11,7 +11,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-gbnf test-slow prove agentdojo crash-test device-test device-test-linux lint bench-gate clean
+.PHONY: help demo test test-gbnf test-slow prove agentdojo crash-test device-test device-test-linux lint accuracy accuracy-gate bench-gate clean
 
 -include cross/cross.mk
 -include firmware_host/firmware.mk
@@ -63,6 +63,15 @@ lint: $(READY) ## Style and types
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+
+accuracy: $(READY) ## Ask every request of docs/models.md; most of an hour on two idle cores
+	@$(PY) -m edgeagent model pull smollm2
+	@$(PY) -m edgeagent model pull gemma3-270m
+	@$(PY) -m bench.accuracy.full --page docs/models.md
+
+accuracy-gate: $(READY) ## Is the right call made as often as it was? 56 requests, held to a floor
+	@$(PY) -m edgeagent model pull smollm2
+	@$(PY) -m bench.accuracy.gate $(ACCURACY_GATE)
 
 bench-gate: $(READY) ## Measure every budget of bench/budgets.json and fail on the first that is passed
 	@$(PY) -m edgeagent model pull smollm2
