@@ -305,13 +305,16 @@ def _either(node: Either, value: Any, path: str, table: Table) -> Any:
     elif isinstance(value, int):
         options.sort(key=lambda option: isinstance(option, Number))
     reasons: list[str] = []
+    meant: ShapeError | None = None
     for option in options:
         try:
             return decode(option, value, path, table)
         except ShapeError as error:
             if _is_meant(option, value):
-                raise
+                meant = error
             reasons.append(str(error))
+    if meant is not None:
+        raise meant
     return _refuse(path, "nothing fits: " + "; ".join(dict.fromkeys(reasons)))
 
 

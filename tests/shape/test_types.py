@@ -367,6 +367,13 @@ def test_limits_around_a_union_hold_for_the_options_that_can_have_them() -> None
     assert schema == {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "null"}]}
 
 
+def test_a_tagged_object_that_is_not_whole_may_still_be_another_option() -> None:
+    shape = shape_of(Leaf | dict[str, int | str])
+    assert shape.decode({"type": "Leaf", "weight": "x"}) == {"type": "Leaf", "weight": "x"}
+    with pytest.raises(ShapeError, match="weight"):
+        shape.decode({"type": "Leaf", "weight": []})
+
+
 def test_words_beside_a_type_reach_the_schema() -> None:
     schema = shape_of(Annotated[int, Meta(title="T", description="D", examples=[1]), at.Unit("m")]).schema
     assert schema == {"type": "integer", "title": "T", "description": "D", "examples": [1], "x-unit": "m"}
