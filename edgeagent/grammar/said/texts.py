@@ -67,12 +67,16 @@ _ROLES = {
     "place": _Role(
         frozenset(("in", "at", "near", "around", "for", "of", "nearby", "from", "located", "within", "across")),
         _stem_set(
-            "location city place country state region area county court town address venue destination street zip"
+            "location city place country state region area county court town address venue destination street zip "
+            "airport station zone site market park island"
         ),
     ),
     "by": _Role(
         frozenset(("by", "of", "from", "with")),
-        _stem_set("artist author director name composer actor player writer creator painter sculptor maker brand team"),
+        _stem_set(
+            "artist author director name composer actor player writer creator painter sculptor maker brand team "
+            "singer band scientist inventor publisher"
+        ),
     ),
     "about": _Role(
         frozenset(("about", "on", "for", "of", "regarding", "related")),
@@ -92,7 +96,9 @@ _ROLES = {
 
 _NAMES = _stem_set(
     "name city country state location place person artist author player team company actor director title county "
-    "region brand origin destination hotel restaurant museum sculptor painter composer university event landmark"
+    "region brand origin destination hotel restaurant museum sculptor painter composer university event landmark "
+    "airport station river mountain planet island park band singer scientist president leader organization school "
+    "college club league bank store"
 )
 _CODES = _stem_set("id number code isbn ticker symbol zip docket key")
 _WIDE = _stem_set("country state region province")

@@ -41,15 +41,38 @@ _FUNCTION = frozenset(
 )
 """Words between which a text may stand, and of which it is hardly ever made."""
 
+_COMMANDS = frozenset(
+    _SPLIT.findall(
+        "add analyze answer arrange ask assess book bring buy call cancel change check choose classify clean "
+        "clear close collect compare compile compose configure confirm convert copy count create decrease define "
+        "delete describe design determine detect develop display divide draw draft edit enter estimate evaluate "
+        "examine execute explain explore export extract figure file filter fix forecast format generate grab "
+        "identify increase inform install invest launch learn list locate log look lower make measure meet modify "
+        "monitor move multiply name note notify obtain open order organize outline pay perform pick place plan "
+        "play plot post predict prepare print process propose purchase put raise rank rate read recommend record "
+        "reduce register remind remove rent repeat reply report request reserve reset return review run save say "
+        "schedule see select sell send set share simulate solve sort specify start state stop subtract suggest "
+        "sum summarize switch take tell test track transfer translate turn update upload use verify view visit "
+        "walk watch write"
+    )
+)
+"""Verbs that ask for something, behind `please`, `you`, `to`, or where a sentence begins; else they are nouns."""
+
+_LEADS_COMMAND = frozenset(("please", "you", "to", "i", "we", "me", "and", "then"))
+
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a request, from `begin` to `end`; `apart` if punctuation stands between it and the one before."""
+    """A word of a request, from `begin` to `end`; `apart` if punctuation stands between it and the one before.
+
+    `is_command` says of a verb that it asks for something.
+    """
 
     text: str
     begin: int
     end: int
     apart: bool = False
+    is_command: bool = False
 
     @property
     def folded(self) -> str:
@@ -71,7 +94,7 @@ class Word:
     @property
     def is_cut(self) -> bool:
         """Whether texts end before this word: a preposition, a pronoun, an auxiliary."""
-        return self.folded in PREPOSITIONS or self.folded in _FUNCTION
+        return self.is_command or self.folded in PREPOSITIONS or self.folded in _FUNCTION
 
 
 @dataclass(frozen=True)
@@ -104,8 +127,17 @@ def _words(request: str) -> list[Word]:
         text = _without_end(text)
         if any(char.isalnum() for char in text):
             gap = request[found[-1].end : begin] if found else ""
-            found.append(Word(text, begin, begin + len(text), bool(gap.strip(_PLAIN))))
+            apart = bool(gap.strip(_PLAIN))
+            found.append(Word(text, begin, begin + len(text), apart, _commands(text, found, gap)))
     return found
+
+
+def _commands(text: str, before: Sequence[Word], gap: str) -> bool:
+    """Whether a word is a verb that asks for something, by what stands before it."""
+    begins = not before or gap.strip() in (".", "!", "?")
+    if text.casefold() not in _COMMANDS or (text[0].isupper() and not begins):
+        return False
+    return begins or before[-1].folded in _LEADS_COMMAND
 
 
 def _without_end(text: str) -> str:
