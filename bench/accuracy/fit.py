@@ -49,8 +49,8 @@ SETS = (
 )
 """What it is fitted on that a call is meant; of needle nothing, since trials had seen all of it."""
 
-CALLED_SETS = ("needle", *SETS)
-"""Where calls are made, right and wrong ones, to see how sure they are; of each a quarter as many rows."""
+CALLED_SETS = {"needle": 48} | dict.fromkeys(SETS, 15)
+"""Where calls are made, right and wrong ones, to see how sure they are, with the number of rows."""
 
 WRONGLY_REFUSED = 0.10
 
@@ -62,9 +62,9 @@ Row = dict[str, Any]
 
 def rows_of(model: str, count: int, threads: int | None, known: set[str]) -> Iterator[Row]:
     """The evidence of each row that is not known yet."""
-    for name, case, driver in _drivers(model, SETS, count, threads, known, ""):
+    for name, case, driver in _drivers(model, dict.fromkeys(SETS, count), threads, known, ""):
         yield {"set": name, "id": case.id, "wanted": bool(case.wanted), "evidence": driver.evidence(case.request)}
-    for name, case, driver in _drivers(model, CALLED_SETS, count // 4, threads, known, "right "):
+    for name, case, driver in _drivers(model, CALLED_SETS, threads, known, "right "):
         message = Message("user", case.request)
         event = driver.answer(AskModel(1, (message,), case.agent.tool_names, "either", CALL_TOKENS_MAX, 0, 1))
         told = judged(case, answered(event, Plain()))
@@ -74,14 +74,14 @@ def rows_of(model: str, count: int, threads: int | None, known: set[str]) -> Ite
 
 
 def _drivers(
-    model: str, sets: Sequence[str], count: int, threads: int | None, known: set[str], kind: str
+    model: str, sets: Mapping[str, int], threads: int | None, known: set[str], kind: str
 ) -> Iterator[tuple[str, Case, LlamaDriver]]:
     """Each case that is not known yet, with a driver for its agent."""
     file = file_of(model)
     engine = Engine.load(file, n_ctx=WINDOW_TOKENS, threads=threads, sequences=SEQUENCES)
     template = Template(engine.template or builtin_template(""))
     grammars = Grammars(engine)
-    for name in sets:
+    for name, count in sets.items():
         for case in cases_of(name, "fit", count):
             if case.agent.tools and f"{kind}{name} {case.id}" not in known:
                 engine.forget()
