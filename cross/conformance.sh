@@ -83,11 +83,11 @@ floor() {
 }
 
 # What was asked of which agent; an exit code of 4 means that the budget of one model call ended the closing words, which
-# cost as much again as the call.
+# cost as much again as the call. One thread: two wait for each other by spinning, and another architecture has the other core.
 asked() {
     local agent=$1 words=$2 out=$DIST/conformance/$ARCH-$3.jsonl code=0
     EXTRA="-v $CROSS/pump.py:/usr/share/edgeagent/pump.py:ro -e EDGEAGENT_GREENHOUSE=/state" \
-        "$CROSS/run.sh" "$ARCH" run "$agent" --json --max-steps 1 --timeout 6000 "$words" > "$out" 2> "${out%.jsonl}.err" || code=$?
+        "$CROSS/run.sh" "$ARCH" run "$agent" --json --max-steps 1 --threads 1 --timeout 6000 "$words" > "$out" 2> "${out%.jsonl}.err" || code=$?
     case $code in 0 | 4) ;; *) tail -5 "${out%.jsonl}.err" >&2; return 1 ;; esac
     "$PYTHON" "$CROSS/check_call.py" "$out"
 }
