@@ -83,7 +83,8 @@ floor() {
 }
 
 # What was asked of which agent; an exit code of 4 means that the budget of one model call ended the closing words, which
-# cost as much again as the call. One thread: two wait for each other by spinning, and another architecture has the other core.
+# cost as much again as the call. One thread, since two wait for each other by spinning, and another architecture has the
+# other core.
 asked() {
     local agent=$1 words=$2 out=$DIST/conformance/$ARCH-$3.jsonl code=0
     EXTRA="-v $CROSS/pump.py:/usr/share/edgeagent/pump.py:ro -e EDGEAGENT_GREENHOUSE=/state" \
