@@ -15,6 +15,7 @@ from typing import Any, Literal
 import orjson
 
 from edgeagent.errors import GrammarError
+from edgeagent.grammar.decimals import with_short_decimals
 from edgeagent.grammar.marked import marked_rules
 
 Schema = Mapping[str, Any]
@@ -129,7 +130,7 @@ def _quoted(text: str) -> str:
 
 def _json(schema: Schema, item_separator: str, key_separator: str) -> str:
     spaced = {"whitespace_flexible": False, "item_separator": item_separator, "key_separator": key_separator}
-    return "%json " + orjson.dumps({**schema, "x-guidance": spaced}).decode()
+    return "%json " + orjson.dumps({**with_short_decimals(schema), "x-guidance": spaced}).decode()
 
 
 def _checked_name(name: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from edgeagent.errors import GrammarError
+from edgeagent.grammar.decimals import with_short_decimals
 from edgeagent.grammar.gbnf import spelled
 
 Schema = Mapping[str, Any]
@@ -68,7 +69,7 @@ class _Marked:
         return name
 
     def _number(self, schema: Schema) -> str:
-        return self._new(f"%json {orjson.dumps(schema).decode()}")
+        return self._new(f"%json {orjson.dumps(with_short_decimals(schema)).decode()}")
 
     def _string(self, schema: Schema) -> str:
         least, most = schema.get("minLength", 0), schema.get("maxLength", "")
