@@ -75,21 +75,21 @@ MARGIN_MAX = 12.0
 """Nats by which a tool leads, above which it makes no difference; also those of an only tool."""
 
 
-def sureness(scores: Scores, shares: Sequence[float], compared: int = 0) -> dict[str, float]:
+def sureness(scores: Scores, shares: Sequence[float] | None, compared: int = 0) -> dict[str, float]:
     """What says how sure a call is: how far its tool leads, and how the model chose what it wrote.
 
-    `shares` are the log-probabilities of the tokens that were not forced by the grammar: none where all were.
+    `shares` are the log-probabilities of the tokens that the grammar did not force: none where all were, None where
+    nobody knows, and then they say nothing.
     `compared` is for how many arguments one of several values was chosen.
     """
     of_tools = [score for name, score in scores if name not in (CALL_ODDS, CALL_ODDS_NEEDED)]
     best, second, *_ = (*sorted(of_tools, reverse=True), -math.inf, -math.inf)
-    return {
-        "margin": min(MARGIN_MAX, best - second) if second > -math.inf else MARGIN_MAX,
-        "written": float(len(shares)),
-        "mean": sum(shares) / len(shares) if shares else 0.0,
-        "least": min(shares, default=0.0),
-        "compared": float(compared),
-    }
+    margin = min(MARGIN_MAX, best - second) if second > -math.inf else MARGIN_MAX
+    found = {"margin": margin, "compared": float(compared)}
+    if shares is None:
+        return found
+    mean = sum(shares) / len(shares) if shares else 0.0
+    return found | {"written": float(len(shares)), "mean": mean, "least": min(shares, default=0.0)}
 
 
 def threshold(unrelated: Sequence[float], examples: Sequence[float]) -> float:

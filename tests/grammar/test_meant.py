@@ -93,6 +93,10 @@ def test_the_odds_of_a_call_are_no_tools_score():
     assert found == {"margin": 2, "written": 2, "mean": -0.3, "least": -0.5, "compared": 0}
 
 
+def test_an_engine_that_does_not_tell_what_was_forced_says_nothing_of_the_tokens():
+    assert sureness((("a", 3.0),), None).keys() == {"margin", "compared"}
+
+
 @given(scores, st.lists(st.floats(-30, 0), max_size=9))
 def test_what_says_how_sure_a_call_is_is_always_finite(told, shares):
     assert all(math.isfinite(value) for value in sureness(tuple(told), shares).values())

@@ -53,7 +53,7 @@ class Generation:
     constraint_us: int
     sampling_us: int
     wall_us: int
-    shares: tuple[float, ...] = ()
+    shares: tuple[float, ...] | None = None
 
 
 def generate(
@@ -329,7 +329,7 @@ class _Run:
             constraint_us=self._constraint_ns // 1000,
             sampling_us=self._sampling_ns // 1000,
             wall_us=(time.perf_counter_ns() - self._began_ns) // 1000,
-            shares=tuple(self._shares or ()),
+            shares=None if self._shares is None else tuple(self._shares),
         )
 
 

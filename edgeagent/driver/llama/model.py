@@ -329,7 +329,8 @@ class LlamaDriver:
                 on_text=self._on_text if len(plans) == 1 else None,
                 on_progress=self._on_progress,
                 copied=request_in(ask),
-                tell_shares=plan.answer == "never",
+                # llama.cpp's own grammars do not tell what they force, so that it would pass for the model's choice.
+                tell_shares=plan.answer == "never" and self._grammars.kind == "llguidance",
             )
             if not written.complete:
                 return [written]
