@@ -13,7 +13,7 @@ pytestmark = pytest.mark.model
 AGENT = '''
 from edgeagent import Agent, tool
 
-@tool(idempotent=True, examples=["Turn the lamp on.", "Make it bright in here."])
+@tool(idempotent=True, examples=["Turn the lamp on.", "Switch the lamp off, please."])
 def lamp(on: bool) -> str:
     """Switch the lamp on or off."""
     return "on" if on else "off"
