@@ -112,6 +112,7 @@ class LlamaDriver:
         self._on_text, self._on_progress = on_text, on_progress
         self._systems = {path: self._dialect.system_text(a.system, a.tools) for path, a in agent.by_path.items()}
         self._system = self._systems[""]
+        self._prefixes: dict[str, list[int]] = {}
         self._chooser = None if self._dialect.decides or not chooses else Chooser(agent, engine, template)
         self._fitted = fitted_for(engine.model_digest)
         self._needed: Mapping[str, float] = {}
@@ -161,8 +162,7 @@ class LlamaDriver:
     def prove(self) -> None:
         """Do once, without the model, what every ask does. Raises ModelError or GrammarError."""
         for path, agent in self._agent.by_path.items():
-            system = self._systems[path]
-            fixed = len(self._prompt([Words(system)], [{"role": "system", "content": system}]))
+            fixed = len(self._alone(path))
             if fixed >= self._engine.n_ctx:
                 raise ModelError(
                     f"system text and tools of agent {agent.name} take {fixed} tokens, and the window has "
@@ -173,7 +173,7 @@ class LlamaDriver:
 
     def describe(self) -> str:
         """What was loaded, in a sentence."""
-        fixed = len(self._prompt([Words(self._system)], [{"role": "system", "content": self._system}]))
+        fixed = len(self._alone(""))
         return (
             f"{self._engine.path.name} loads; grammars by {self._grammars.kind}; system text and tools take {fixed} of "
             f"{self._engine.n_ctx} tokens"
@@ -359,10 +359,17 @@ class LlamaDriver:
         begins = bool(bos_token) and rendered.startswith(bos_token)
         return prompt_tokens(rendered, words, self._engine, bos=self._engine.adds_bos and not begins)
 
+    def _alone(self, path: str) -> list[int]:
+        """The prompt of an agent to which nobody has said anything."""
+        found = self._prefixes.get(path)
+        if found is None:
+            text = self._systems[path]
+            found = self._prefixes[path] = self._prompt([Words(text)], [{"role": "system", "content": text}])
+        return found
+
     def _prefix_tokens(self) -> int:
         """How much of the memory is the same for every session of this agent."""
-        alone = self._prompt([Words(self._system)], [{"role": "system", "content": self._system}])
-        kept = self._engine.kept()
+        alone, kept = self._alone(""), self._engine.kept()
         return next((n for n, (one, other) in enumerate(zip(kept, alone, strict=False)) if one != other), 0)
 
     def _plans(self, ask: AskModel, prompt: list[int], deadline: float | None) -> tuple[_Plan, ...]:
@@ -379,10 +386,23 @@ class LlamaDriver:
         if self._chooser is None:
             is_call = ask.choice == "call" or self._begins_call(prompt, halt)
             return (_Plan("never" if is_call else "only", ask.tools),)
+        self._hold_prefix(ask, prompt, halt)
         request = request_in(ask)
         plans = self._calls_in(ask, self._chooser, request, halt) if ask.choice == "either" else ()
         plans = plans or (self._planned(ask, self._chooser, request, halt),)
         return tuple(self._settled(plan, prompt, halt) for plan in plans)
+
+    def _hold_prefix(self, ask: AskModel, prompt: list[int], halt: Halt) -> None:
+        """Evaluate what is the same for every session of the agent, before anything is judged beside it.
+
+        Logits depend in their last digits on where in the memory a text stands. So it stands first, in a new process as
+        in one that found it kept, and a seed draws the same text in both.
+        """
+        alone = self._alone(ask.agent)
+        shared = next((n for n, (one, other) in enumerate(zip(alone, prompt, strict=False)) if one != other), 0)
+        held = len(self._engine.kept())
+        if held < shared:
+            self._engine.evaluate(prompt[held:shared], halt=halt, on_progress=self._on_progress)
 
     def _calls_in(self, ask: AskModel, chooser: Chooser, request: str, halt: Halt) -> tuple[_Plan, ...]:
         """A plan for each call of a request that asks for several; none if it asks for one thing.
