@@ -79,12 +79,17 @@ class Mirror:
         self._add(connection.fileno(), connection)
 
     def close(self) -> None:
-        """End all views."""
+        """End all views. Closing twice is fine."""
+        if self._closing:
+            return
         with contextlib.suppress(ValueError):
             self.console.port.watchers.remove(self._show)
         self._closing = True
         os.write(self._wake_in, b"x")
         self._thread.join(timeout=5)
+        if not self._thread.is_alive():  # The pipe outlives the thread: it may end before it is woken.
+            os.close(self._wake_out)
+            os.close(self._wake_in)
         for path in self._sockets:
             path.unlink(missing_ok=True)
         if self.console.person_has_it:
@@ -120,8 +125,6 @@ class Mirror:
             if isinstance(key.data, socket.socket):
                 key.data.close()
         self._selector.close()
-        os.close(self._wake_out)
-        os.close(self._wake_in)
 
     def _accept(self, listening: socket.socket) -> None:
         with contextlib.suppress(OSError):

@@ -148,3 +148,16 @@ def test_attaching_without_an_agent_says_so() -> None:
 
 def test_each_port_has_a_socket_of_its_own() -> None:
     assert socket_path("usb:A") != socket_path("usb:B")
+
+
+def test_a_mirror_that_is_just_waking_up_closes_as_well(console: Console) -> None:
+    open_before = len(os.listdir("/proc/self/fd"))
+    for _ in range(300):
+        ours, theirs = socket.socketpair()
+        theirs.setblocking(False)
+        mirror = Mirror(console)
+        mirror.add_view(theirs)  # wakes the thread, which may see the end before it is told
+        mirror.close()
+        mirror.close()
+        ours.close()
+    assert len(os.listdir("/proc/self/fd")) == open_before
