@@ -151,7 +151,7 @@ def test_each_port_has_a_socket_of_its_own() -> None:
 
 
 def test_a_mirror_that_is_just_waking_up_closes_as_well(console: Console) -> None:
-    open_before = len(os.listdir("/proc/self/fd"))
+    open_before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(300):
         ours, theirs = socket.socketpair()
         theirs.setblocking(False)
@@ -160,4 +160,4 @@ def test_a_mirror_that_is_just_waking_up_closes_as_well(console: Console) -> Non
         mirror.close()
         mirror.close()
         ours.close()
-    assert len(os.listdir("/proc/self/fd")) == open_before
+    assert len(list(Path("/proc/self/fd").iterdir())) == open_before
