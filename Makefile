@@ -33,11 +33,11 @@ demo: $(READY) ## Set everything up and run the main job on the real model
 
 test: $(READY) ## Set everything up and run the tests
 	@$(PY) -m edgeagent model pull smollm2
-	$(PY) -m pytest --numprocesses auto --ignore=tests/device -m "not slow"
+	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device -m "not slow"
 
 test-gbnf: $(READY) ## The tests that need the model once more, held by llama.cpp's own grammars
 	@$(PY) -m edgeagent model pull smollm2
-	EDGEAGENT_ENGINE=gbnf $(PY) -m pytest --numprocesses auto --ignore=tests/device -m "model and not slow"
+	EDGEAGENT_ENGINE=gbnf $(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device -m "model and not slow"
 
 prove: $(READY) ## Compare the rules' monitors with their definition, exhaustively; says how many verdicts
 	@$(PY) -m tests.policy.prove

@@ -104,7 +104,7 @@ evaluates in one pass (a batch of one is another kernel than a batch of several)
 
 def test_the_same_call_without_forcing(engine: Engine, write: Write, greenhouse: SimpleNamespace) -> None:
     # sglang#2045: jump-forward on and off gave different texts.
-    for request in (*greenhouse.REQUESTS, "Close the south valve.", "How warm is it?", "Read co2 twice."):
+    for request in greenhouse.REQUESTS[:4]:
         engine.forget()
         forced = write(request)
         engine.forget()
