@@ -214,20 +214,19 @@ class Engine:
         self,
         tokens: Sequence[int],
         *,
-        sequence: int = 0,
         rows: Sequence[int] = (),
         halt: Halt | None = None,
         on_progress: Progress | None = None,
     ) -> Evaluated:
-        """Append the tokens to the memory; afterwards `logits` are those of the last one.
+        """Append the tokens to the conversation's memory, sequence 0; afterwards `logits` are those of the last one.
 
         `rows` are the places of others among the tokens whose logits are wanted too. They must fit into one batch then.
         Returns why it ended early, if it did: what was evaluated until then is in `kept`. Raises ModelError when
         llama.cpp fails; the memory is then as it was before the failing batch.
         """
         assert not rows or len(tokens) <= BATCH_TOKENS
-        kept = self._kept.setdefault(sequence, [])
-        if self._room < len(tokens) and sequence == 0:
+        kept = self._kept.setdefault(0, [])
+        if self._room < len(tokens):
             self._forget_besides()  # What was judged beside the conversation can be evaluated again.
         if self._room < len(tokens):
             return "context_full"
@@ -235,26 +234,19 @@ class Engine:
             if halt is not None and (reason := halt()) is not None:
                 return reason
             part = tokens[begin : begin + BATCH_TOKENS]
-            last = begin + BATCH_TOKENS >= len(tokens)
-            if not self._decode(part, len(kept), sequence, logits=1 if last else 0, rows=rows):
+            is_last = begin + BATCH_TOKENS >= len(tokens)
+            if not self._decode(part, len(kept), [*rows, len(part) - 1] if is_last else []):
                 return "context_full"
             kept.extend(part)
             if on_progress is not None:
                 on_progress(begin + len(part), len(tokens))
         return "done"
 
-    def prefill(
-        self,
-        tokens: Sequence[int],
-        *,
-        sequence: int = 0,
-        halt: Halt | None = None,
-        on_progress: Progress | None = None,
-    ) -> Reuse:
+    def prefill(self, tokens: Sequence[int], *, halt: Halt | None = None, on_progress: Progress | None = None) -> Reuse:
         """Bring the memory to exactly `tokens`, evaluating only what is not there yet."""
-        reused = self.align(tokens, sequence=sequence)
-        outcome = self.evaluate(tokens[reused:], sequence=sequence, halt=halt, on_progress=on_progress)
-        return Reuse(reused, len(self._kept[sequence]) - reused, outcome)
+        reused = self.align(tokens)
+        outcome = self.evaluate(tokens[reused:], halt=halt, on_progress=on_progress)
+        return Reuse(reused, len(self._kept[0]) - reused, outcome)
 
     def score_each(
         self, prefix: Sequence[int], continuations: Sequence[Sequence[int]], *, halt: Halt | None = None
@@ -430,18 +422,14 @@ class Engine:
         whole = log_whole(logits)
         return [float(logits[token]) - whole for token in tokens]
 
-    def _decode(
-        self, part: Sequence[int], position: int, sequence: int, *, logits: int, rows: Sequence[int] = ()
-    ) -> bool:
-        """One pass, with logits for so many of its last tokens and for `rows`; False when the context has no room."""
-        live = self._live
-        filled = self._batch.fill(part, position, sequence, logits=logits, rows=rows)
-        status = llama_cpp.llama_decode(live.context, filled)
+    def _decode(self, part: Sequence[int], position: int, rows: Sequence[int]) -> bool:
+        """One pass of the conversation, with logits for these rows; False when the context has no room for it."""
+        status = llama_cpp.llama_decode(self._live.context, self._batch.fill(part, position, rows))
         if status == 0:
             return True
         self._views.clear()
-        if not self._cut(sequence, position):
-            self._forget(sequence)
+        if not self._cut(0, position):
+            self._forget(0)
         if status == 1:
             return False
         raise ModelError(f"{self.path}: llama.cpp refused a batch (status {status}){last_words()}")
@@ -530,13 +518,13 @@ class _Batch:
         self._sequences = np.ctypeslib.as_array(sequences)
         self._wanted = np.ctypeslib.as_array(wanted)
 
-    def fill(self, part: Sequence[int], position: int, sequence: int, *, logits: int, rows: Sequence[int] = ()) -> Any:
+    def fill(self, part: Sequence[int], position: int, rows: Sequence[int]) -> Any:
+        """Tokens of the conversation from this position on, with logits for these rows."""
         count = len(part)
         self._tokens[:count] = part
         self._positions[:count] = range(position, position + count)
-        self._sequences[:count] = sequence
-        self._wanted[: count - logits] = 0
-        self._wanted[count - logits : count] = 1
+        self._sequences[:count] = 0
+        self._wanted[:count] = 0
         for row in rows:
             self._wanted[row] = 1
         self._struct.n_tokens = count
