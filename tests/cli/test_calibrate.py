@@ -22,26 +22,15 @@ agent = Agent("lamps", "You switch a lamp.", tools=[lamp])
 '''
 
 
-@pytest.fixture
-def model() -> Path:
-    from edgeagent.driver.llama import store
-    from edgeagent.errors import ModelError
-
-    try:
-        return store.find("smollm2")
-    except ModelError as error:
-        pytest.skip(f"the real model is missing, so this promise was NOT tested: {error}")
-
-
 def needed_in(printed: str) -> float:
     rows = [json.loads(line) for line in printed.splitlines()]
     [answer] = [row for row in rows if row.get("event") == "ModelAnswered" and row["scores"]]
     return dict(answer["scores"])["(needed)"]
 
 
-def test_a_calibration_is_kept_and_used_until_the_tools_change(edgeagent, model, tmp_path):
+def test_a_calibration_is_kept_and_used_until_the_tools_change(edgeagent, smollm2, tmp_path):
     (tmp_path / "agent.py").write_text(AGENT)
-    options = ("--model", model, "--threads", 1)
+    options = ("--model", smollm2, "--threads", 1)
     done = edgeagent("calibrate", "agent.py", *options, "--json", timeout=500)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -59,10 +48,10 @@ def test_a_calibration_is_kept_and_used_until_the_tools_change(edgeagent, model,
     assert "the tools have changed since; run `edgeagent calibrate` again" in told.stderr
 
 
-def test_a_damaged_calibration_is_not_used_and_that_is_said(edgeagent, model, tmp_path):
+def test_a_damaged_calibration_is_not_used_and_that_is_said(edgeagent, smollm2, tmp_path):
     (tmp_path / "agent.py").write_text(AGENT)
-    options = ("--model", model, "--threads", 1)
-    digest = hashlib.sha256(Path(model).read_bytes()).hexdigest()
+    options = ("--model", smollm2, "--threads", 1)
+    digest = hashlib.sha256(Path(smollm2).read_bytes()).hexdigest()
     file = tmp_path / "state" / "calibrations" / f"lamps-{digest[:8]}.json"
     file.parent.mkdir(parents=True)
     file.write_text('{"tools": "')
@@ -70,9 +59,9 @@ def test_a_damaged_calibration_is_not_used_and_that_is_said(edgeagent, model, tm
     assert f"{file} is not used" in told.stderr
 
 
-def test_an_agent_without_tools_has_nothing_to_calibrate(edgeagent, model, tmp_path):
+def test_an_agent_without_tools_has_nothing_to_calibrate(edgeagent, smollm2, tmp_path):
     (tmp_path / "agent.py").write_text('from edgeagent import Agent\nagent = Agent("talker", "You talk.")\n')
-    done = edgeagent("calibrate", "agent.py", "--model", model, "--threads", 1, timeout=300)
+    done = edgeagent("calibrate", "agent.py", "--model", smollm2, "--threads", 1, timeout=300)
     assert done.returncode == 2
     assert "nothing to calibrate" in done.stderr
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -17,17 +16,6 @@ agent = Agent("talker", "You answer in a few words.", budget=Budget(completion_t
 FIRST, SECOND = "Name a colour of leaves.", "And one of the sky?"
 
 
-@pytest.fixture
-def model() -> Path:
-    from edgeagent.driver.llama import store
-    from edgeagent.errors import ModelError
-
-    try:
-        return store.find("smollm2")
-    except ModelError as error:
-        pytest.skip(f"the real model is missing, so this promise was NOT tested: {error}")
-
-
 def answers(printed: str) -> list[dict]:
     """What the model answered and what it cost, without the times."""
     rows = [json.loads(line) for line in printed.splitlines()]
@@ -35,13 +23,13 @@ def answers(printed: str) -> list[dict]:
     return [{"text": r["text"], **{k: v for k, v in r["usage"].items() if k != "micros"}} for r in told]
 
 
-def test_text_after_resuming_is_that_of_the_uncut_session(edgeagent, model, tmp_path):
+def test_text_after_resuming_is_that_of_the_uncut_session(edgeagent, smollm2, tmp_path):
     (tmp_path / "agent.py").write_text(AGENT)
-    options = ("--model", model, "--threads", 1, "--context-tokens", 512, "--json")
+    options = ("--model", smollm2, "--threads", 1, "--context-tokens", 512, "--json")
     uncut = edgeagent("chat", "agent.py", *options, stdin=f"{FIRST}\n{SECOND}\n", timeout=300)
     assert uncut.returncode == 0, uncut.stderr
     first = edgeagent("run", "agent.py", FIRST, *options, timeout=300, EDGEAGENT_STATE=str(tmp_path / "cut"))
-    again = ("--model", model, "--threads", 1, "--json")
+    again = ("--model", smollm2, "--threads", 1, "--json")
     second = edgeagent("run", "--continue", SECOND, *again, timeout=300, EDGEAGENT_STATE=str(tmp_path / "cut"))
     assert second.returncode == 0, second.stderr
     cut = answers(first.stdout) + answers(second.stdout)

@@ -1,29 +1,13 @@
-"""The real model, found once: `EDGEAGENT_TEST_MODEL`, or what `edgeagent model pull smollm2` keeps."""
+"""An engine on the real model, and the greenhouse that it is measured with."""
 
 from __future__ import annotations
 
-import os
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
-from edgeagent.driver.llama import store
-from edgeagent.errors import ModelError
-
-
-@pytest.fixture(scope="session")
-def smollm2() -> Path:
-    """The file of SmolLM2-135M-Instruct."""
-    named = os.environ.get("EDGEAGENT_TEST_MODEL")
-    if named:
-        return Path(named)
-    try:
-        return store.find("smollm2")
-    except ModelError as error:
-        pytest.skip(f"the real model is missing, so this promise was NOT tested: {error}")
 
 
 @pytest.fixture(scope="session")
