@@ -179,7 +179,15 @@ def _summed(subject: Subject) -> dict[str, Any]:
     }
 
 
-MEASURED = ("prefill_tokens", "evaluated", "forced", "sampled", "mask_us_per_sampled", "sampling_us_per_sampled")
+MEASURED = (
+    "prefill_tokens",
+    "evaluated",
+    "forced",
+    "sampled",
+    "guessed",
+    "mask_us_per_sampled",
+    "sampling_us_per_sampled",
+)
 
 
 def _judged(rows: list[dict[str, Any]]) -> dict[str, Any]:
