@@ -1,7 +1,9 @@
 """Who answers a request? Our driver, or what else can be had: a grammar of llama.cpp's own, or a parser and no grammar.
 
 Every engine gets the same text before the same request, and the same file and threads. Each begins every case with an
-empty memory, unless it is to stay warm; rendering the prompt and compiling the grammar are part of a case's time.
+empty memory, so that reading the tools, rendering the prompt and compiling the grammar are part of its time; or `warm`,
+as an agent that is loaded and has answered `BEFORE`. A case ends with its call, or where it is settled that there is none: how
+long a model then talks is its own affair.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,8 +37,15 @@ WINDOW_TOKENS = 4096
 CALL_TOKENS_MAX = 200
 
 
+BEFORE = "Hello, who are you?"
+"""What a warm engine was asked before: no call is right for it."""
+
+
 class Subject(Protocol):
     """One loaded model that is asked one case after another."""
+
+    def begin(self, case: Case) -> None:
+        """What happens before the request comes: not part of a case's time."""
 
     def ask(self, case: Case) -> Answered:
         """What is answered to the request, and what that cost."""
@@ -66,16 +76,41 @@ class Ours:
         self._template, self._dialect = _spoken(path)
         self._grammars = Grammars(self._engine)
         self._chooses, self._warm = chooses, warm
+        self._driver: LlamaDriver | None = None
+        self._ask, self._text = 0, ""
+        self._cancel: Callable[[], None] = lambda: None
+
+    def begin(self, case: Case) -> None:
+        """Forget the case before; when warm, be loaded and asked something else."""
+        self._engine.forget()
+        self._driver = None
+        if self._warm:
+            self._driver = self._loaded(case.agent)
+            self._answer(self._driver, case.agent, BEFORE)
 
     def event(self, case: Case) -> Event:
         """The driver's event for the request."""
-        agent = dataclasses.replace(case.agent, dialect=self._dialect)
-        if not self._warm:
-            self._engine.forget()
-        driver = LlamaDriver(self._engine, self._template, self._grammars, agent, chooses=self._chooses)
+        return self._answer(self._driver or self._loaded(case.agent), case.agent, case.request)
+
+    def _loaded(self, agent: Agent) -> LlamaDriver:
+        speaking = dataclasses.replace(agent, dialect=self._dialect)
+        options: dict[str, Any] = {"chooses": self._chooses, "on_text": self._on_text}
+        driver = LlamaDriver(self._engine, self._template, self._grammars, speaking, **options)
         driver.stop()
-        message = Message("user", case.request)
-        return driver.answer(AskModel(1, (message,), agent.tool_names, "either", CALL_TOKENS_MAX, 0, 1))
+        return driver
+
+    def _answer(self, driver: LlamaDriver, agent: Agent, request: str) -> Event:
+        self._ask += 1
+        self._text, self._cancel = "", partial(driver.cancel, self._ask)
+        message = Message("user", request)
+        return driver.answer(AskModel(self._ask, (message,), agent.tool_names, "either", CALL_TOKENS_MAX, 0, 1))
+
+    def _on_text(self, piece: str) -> None:
+        """Cancel where words begin and no call can follow."""
+        self._text += piece
+        before = self._dialect.frame.before
+        if not self._dialect.decides and not self._text.startswith(before[: len(self._text)]):
+            self._cancel()
 
     def ask(self, case: Case) -> Answered:
         """The event, read as a step reads it."""
@@ -98,10 +133,18 @@ def answered(event: Event, dialect: Family) -> Answered:
         calls,
         event.text,
         margin=_margin(event, bool(calls)),
+        best=_best(event),
         confidence=event.confidence,
         tokens=event.usage.completion,
         prompt_tokens=event.usage.prompt,
     )
+
+
+def _best(event: ModelAnswered) -> str:
+    """The tool that fits best, whether it was called or not; nothing where several do, or nobody told."""
+    told = {name: score for name, score in event.scores if name not in (CALL_ODDS, CALL_ODDS_NEEDED)}
+    best = [name for name, score in told.items() if score == max(told.values())]
+    return best[0] if len(best) == 1 else ""
 
 
 def _margin(event: ModelAnswered, called: bool) -> float | None:
@@ -125,12 +168,15 @@ class _Llama:
         self._template, self._dialect = _spoken(path)
         self._warm = warm
 
-    def _begin(self, case: Case) -> dict[str, Any]:
-        """What both ways to write are called with; the memory is emptied, unless it is to stay warm."""
-        if not self._warm:
-            self._llama.reset()
-        prompt = self._prompt(case.agent, case.request)
-        return {"prompt": prompt, "max_tokens": CALL_TOKENS_MAX, "temperature": 0.0}
+    def begin(self, case: Case) -> None:
+        """Forget the case before; when warm, read the tools and answer something else."""
+        self._llama.reset()
+        if self._warm:
+            self._llama.create_completion(**self._asked(case.agent, BEFORE) | {"max_tokens": 1})
+
+    def _asked(self, agent: Agent, request: str) -> dict[str, Any]:
+        """What both ways to write are called with."""
+        return {"prompt": self._prompt(agent, request), "max_tokens": CALL_TOKENS_MAX, "temperature": 0.0}
 
     def _prompt(self, agent: Agent, request: str) -> list[int]:
         """The very tokens that our driver puts to the model."""
@@ -166,7 +212,7 @@ class LlamaCppPython(_Llama):
         """The call that it writes; none that is cut off by the limit."""
         from llama_cpp.llama_grammar import LlamaGrammar
 
-        asked = self._begin(case)
+        asked = self._asked(case.agent, case.request)
         try:
             grammar = LlamaGrammar.from_json_schema(json.dumps(call_schema(case.agent)), verbose=False)
             done = self._llama.create_completion(**asked, grammar=grammar)
@@ -183,7 +229,7 @@ class Unconstrained(_Llama):
 
     def ask(self, case: Case) -> Answered:
         """The first call in what it writes."""
-        asked, pieces, call = self._begin(case), [], None
+        asked, pieces, call = self._asked(case.agent, case.request), [], None
         for chunk in self._llama.create_completion(**asked, stream=True):
             pieces.append(str(chunk["choices"][0]["text"]))
             if "}" in pieces[-1] and (call := first_call("".join(pieces), case.agent.tool_names)):

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _SHARES = {
-    "right_tool": "right tool",
+    "right_tool_best": "right tool best",
+    "right_tool": "right tool called",
     "right_call": "right call",
     "wrongly_refused": "wrongly refused",
     "wrongly_called": "wrongly called",

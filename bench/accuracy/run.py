@@ -42,6 +42,7 @@ def measure(subjects: Mapping[str, Subject], name: str, cases: Sequence[Case]) -
 
 
 def _asked(subject: Subject, case: Case) -> Result:
+    subject.begin(case)
     wall, cpu = time.perf_counter(), time.process_time()
     answered = subject.ask(case)
     return judged(case, answered, time.perf_counter() - wall, time.process_time() - cpu)

@@ -20,13 +20,15 @@ class Answered:
     """What an engine made of a request: calls, or words, or the reason why neither came (`failed`).
 
     `margin` is by how much a call was meant (nats over what was needed; minus infinity where a rule forbade it), None
-    where the engine does not tell. `confidence` is for each call how probable it is that it is right, if that is told.
+    where the engine does not tell. `best` is the tool that it holds the likeliest, whether it calls it or not, if it tells.
+    `confidence` is for each call how probable it is that it is right, if that is told.
     """
 
     calls: tuple[ToolCall, ...]
     text: str
     failed: str = ""
     margin: float | None = None
+    best: str = ""
     confidence: tuple[float, ...] = ()
     tokens: int = 0
     prompt_tokens: int = 0
@@ -50,6 +52,11 @@ class Result:
     def called(self) -> bool:
         """Whether a call was made."""
         return bool(self.answered.calls)
+
+    @property
+    def best_is_right(self) -> bool:
+        """Whether the tool that it held the likeliest is (one of) the wanted."""
+        return self.answered.best in {each.tool for each in self.case.wanted}
 
     @property
     def harmful(self) -> bool:
@@ -78,6 +85,8 @@ def summary(results: Sequence[Result]) -> dict[str, Any]:
     told["right"] = _share([each.right for each in results])
     if should:
         told["right_tool"] = _share([each.right_tool for each in should])
+        if any(each.answered.best for each in should):
+            told["right_tool_best"] = _share([each.best_is_right for each in should])
         told["right_call"] = _share([each.right for each in should])
         told["wrongly_refused"] = _share([not each.called for each in should])
     if should_not:

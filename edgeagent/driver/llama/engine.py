@@ -39,7 +39,7 @@ Evaluated = Literal["done", "context_full", "time", "cancelled"]
 # fast as 512 in one pass, and the buffers that llama.cpp sets aside (64 x vocabulary x 4 bytes) stay small.
 BATCH_TOKENS = 64
 
-BRANCHES = 8
+BRANCHES = 12
 """Continuations that are scored side by side, where there is more than one sequence; each has 0.2 to 1 MB of logits."""
 
 LOG_LINES_KEPT = 6
@@ -275,30 +275,29 @@ class Engine:
         return [scores[place] for place in range(len(continuations))]
 
     def _score_branches(self, branches: Sequence[Sequence[int]], position: int) -> list[float] | None:
-        """The log-probabilities of each branch behind its first token; None when llama.cpp found no room."""
-        memory, live = self._live.memory, self._live
+        """The log-probabilities of each branch behind its first token; None when llama.cpp found no room.
+
+        What branches begin with alike is evaluated once for all of them.
+        """
+        memory, live, tree = self._live.memory, self._live, _tree(branches)
         places = range(self.sequences, self.sequences + len(branches))
         try:
             for place in places:
                 llama_cpp.llama_memory_seq_cp(memory, 0, place, 0, position)
-            parts = [each[:-1] for each in branches]
-            status = llama_cpp.llama_decode(live.context, self._batch.fill_each(parts, position, self.sequences))
+            status = llama_cpp.llama_decode(live.context, self._batch.fill_tree(tree, position, self.sequences))
             if status == 1:
                 return None
             if status != 0:
                 raise ModelError(f"{self.path}: llama.cpp refused a batch (status {status}){last_words()}")
-            return self._told_of(branches)
+            rows = {beginning: row for row, beginning in enumerate(tree)}
+            return [
+                sum(self._log_shares(rows[tuple(each[:n])], [each[n]])[0] for n in range(1, len(each)))
+                for each in branches
+            ]
         finally:
             self._views.clear()
             for place in places:
                 llama_cpp.llama_memory_seq_rm(memory, place, -1, -1)
-
-    def _told_of(self, branches: Sequence[Sequence[int]]) -> list[float]:
-        told, row = [], 0
-        for each in branches:
-            told.append(sum(self._log_shares(row + n, [token])[0] for n, token in enumerate(each[1:])))
-            row += len(each) - 1
-        return told
 
     def score_beside(self, texts: Sequence[Beside], *, halt: Halt | None = None) -> list[float] | None:
         """The log-probability of each continuation behind its prefix, all in as few passes as hold them.
@@ -497,15 +496,15 @@ class _Handles:
 
 
 class _Batch:
-    """One llama.cpp batch, made once and filled again: tokens of one sequence, logits for the last of them."""
+    """One llama.cpp batch, made once and filled again: tokens, the sequences they are of, and whose logits are wanted."""
 
     def __init__(self, capacity: int) -> None:
         tokens = (llama_cpp.llama_token * capacity)()
         positions = (llama_cpp.llama_pos * capacity)()
         counts = (ctypes.c_int32 * capacity)(*([1] * capacity))
-        sequences = (llama_cpp.llama_seq_id * capacity)()
+        sequences = (llama_cpp.llama_seq_id * (capacity * BRANCHES))()
         pointer = ctypes.POINTER(llama_cpp.llama_seq_id)
-        size = ctypes.sizeof(llama_cpp.llama_seq_id)
+        size = ctypes.sizeof(llama_cpp.llama_seq_id) * BRANCHES
         at = ctypes.addressof(sequences)
         each = (pointer * capacity)(*[ctypes.cast(at + size * i, pointer) for i in range(capacity)])
         wanted = (ctypes.c_int8 * capacity)()
@@ -515,7 +514,8 @@ class _Batch:
         )
         self._tokens = np.ctypeslib.as_array(tokens)
         self._positions = np.ctypeslib.as_array(positions)
-        self._sequences = np.ctypeslib.as_array(sequences)
+        self._counts = np.ctypeslib.as_array(counts)
+        self._sequences = np.ctypeslib.as_array(sequences).reshape(capacity, BRANCHES)
         self._wanted = np.ctypeslib.as_array(wanted)
 
     def fill(self, part: Sequence[int], position: int, rows: Sequence[int]) -> Any:
@@ -523,7 +523,8 @@ class _Batch:
         count = len(part)
         self._tokens[:count] = part
         self._positions[:count] = range(position, position + count)
-        self._sequences[:count] = 0
+        self._counts[:count] = 1
+        self._sequences[:count, 0] = 0
         self._wanted[:count] = 0
         for row in rows:
             self._wanted[row] = 1
@@ -533,23 +534,34 @@ class _Batch:
     def fill_steps(self, part: Sequence[_Step]) -> Any:
         """Tokens of several sequences, with logits for those behind which something is judged."""
         for row, step in enumerate(part):
-            self._tokens[row], self._positions[row], self._sequences[row] = step.token, step.position, step.sequence
+            self._tokens[row], self._positions[row], self._sequences[row, 0] = step.token, step.position, step.sequence
             self._wanted[row] = step.following >= 0
+        self._counts[: len(part)] = 1
         self._struct.n_tokens = len(part)
         return self._struct
 
-    def fill_each(self, parts: Sequence[Sequence[int]], position: int, sequence: int) -> Any:
-        """Each part in a sequence of its own, counted from `sequence`, at the same position, with all logits."""
-        count = 0
-        for place, part in enumerate(parts):
-            until = count + len(part)
-            self._tokens[count:until] = part
-            self._positions[count:until] = range(position, position + len(part))
-            self._sequences[count:until] = sequence + place
-            count = until
-        self._wanted[:count] = 1
-        self._struct.n_tokens = count
+    def fill_tree(self, tree: _Tree, position: int, sequence: int) -> Any:
+        """The last token of each beginning, in the sequences of its branches, counted from `sequence`; all logits."""
+        for row, (beginning, branches) in enumerate(tree.items()):
+            self._tokens[row], self._positions[row] = beginning[-1], position + len(beginning) - 1
+            self._counts[row] = len(branches)
+            self._sequences[row, : len(branches)] = [sequence + branch for branch in branches]
+        self._wanted[: len(tree)] = 1
+        self._struct.n_tokens = len(tree)
         return self._struct
+
+
+_Tree = dict[tuple[int, ...], list[int]]
+"""The beginnings of branches, each behind its own beginnings, and which of the branches have it."""
+
+
+def _tree(branches: Sequence[Sequence[int]]) -> _Tree:
+    """All that must be evaluated to judge each branch's tokens: its last one need not be."""
+    tree: _Tree = {}
+    for place, branch in enumerate(branches):
+        for end in range(1, len(branch)):
+            tree.setdefault(tuple(branch[:end]), []).append(place)
+    return tree
 
 
 def _groups(places: Sequence[int], lengths: Sequence[int]) -> list[list[int]]:

@@ -235,14 +235,15 @@ def test_without_room_or_time_nothing_is_judged_and_nothing_is_left(wide):
 def test_values_that_are_compared_share_what_stands_before_them(wide):
     wide.forget()
     prefix = wide.tokenize("The capital of France is", special=False, bos=False)
-    texts = (" Paris.", " a potato.", " the city of Lyon, or so they say.", "!")
+    texts = (" Paris.", " a potato.", " the city of Lyon, or so they say.", "!", " the city of Rome, or so they say.", " a")
     values = [wide.tokenize(text, special=False, bos=False) for text in texts * 3]
+    count = len(texts)
     together = wide.score_each(prefix, values)
     assert wide.kept() == prefix
-    for place, value in enumerate(values[:4]):
+    for place, value in enumerate(values[:count]):
         alone = wide.score_beside([Beside(1, prefix, value)])
         assert together[place] == pytest.approx(alone[0], abs=0.5)
-        assert together[place] == pytest.approx(together[place + 4], abs=0.5)
+        assert together[place] == pytest.approx(together[place + count], abs=0.5)
     assert together[0] > together[1]
 
 
