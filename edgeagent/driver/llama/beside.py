@@ -43,6 +43,15 @@ class Shelf:
             told |= zip(group, scores, strict=True)
         return told
 
+    def standing(self) -> dict[str, int]:
+        """The sequences of the texts that are in memory, in the order of their places."""
+        held = [(place, name) for name, place in self._places.items() if self._engine.kept(place)]
+        return {name: place for place, name in sorted(held)}
+
+    def give_back(self, places: Mapping[str, int]) -> None:
+        """Say what belongs where, after it was restored; it counts as used in this order."""
+        self._places = dict(places)
+
     def _placed(self, group: Sequence[str]) -> dict[str, int]:
         """A place for each of the group; those that have one keep it."""
         kept = {name: self._places.pop(name) for name in group if name in self._places}

@@ -63,7 +63,13 @@ class Chooser:
     def __init__(self, agent: Agent, engine: Engine, template: Template) -> None:
         self._agent, self._engine, self._template = agent, engine, template
         self._lexicons = {path: Lexicon.of(each.tools) for path, each in agent.by_path.items()}
-        self._shelf = Shelf(engine)
+        self.shelf = Shelf(engine)
+        """Where the tools' texts wait."""
+
+    @property
+    def wording(self) -> str:
+        """All that requests are judged behind, as one text: it changes when one of the tools' texts does."""
+        return "\n".join([*(_text_of(each, "") for each in self._agent.family.values()), *SAYS_NOTHING.values()])
 
     def spoken_of(self, ask: AskModel, request: str) -> Scores:
         """How much the words of the request speak of each tool of the ask."""
@@ -101,7 +107,7 @@ class Chooser:
         if not request.strip():
             return {}
         texts = {name: _text_of(self._agent.family[name], request) for name in names} | SAYS_NOTHING
-        return self._shelf.judge({key: Text(self._prefix(text), asked) for key, text in texts.items()}, halt) or {}
+        return self.shelf.judge({key: Text(self._prefix(text), asked) for key, text in texts.items()}, halt) or {}
 
     def _prefix(self, text: str) -> list[int]:
         return [*self._opening, *self._tokens(text)]

@@ -12,7 +12,7 @@ import os
 import sys
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -307,6 +307,9 @@ class Engine:
         assert len({each.sequence for each in texts}) == len(texts), "each text has a sequence of its own"
         assert all(each.sequence > 0 and each.prefix and each.continuation for each in texts)
         steps = [step for place, each in enumerate(texts) for step in self._steps(place, each)]
+        steps.sort(key=lambda step: step.following >= 0)  # What stays then stands without gaps, as when it is restored.
+        if self._room < len(steps):
+            self._forget_besides({each.sequence for each in texts})
         told = [0.0] * len(texts)
         done = self._room >= len(steps)
         for begin in range(0, len(steps) if done else 0, BATCH_TOKENS):
@@ -344,10 +347,10 @@ class Engine:
             raise ModelError(f"{self.path}: llama.cpp refused a batch (status {status}){last_words()}")
         return bool(status == 0)
 
-    def _forget_besides(self) -> None:
-        """Empty the memory, except for the conversation's."""
+    def _forget_besides(self, wanted: Collection[int] = ()) -> None:
+        """Empty the memory, except for the conversation's and that of the wanted sequences."""
         for sequence in self._kept:
-            if sequence and self._kept[sequence]:
+            if sequence and sequence not in wanted and self._kept[sequence]:
                 self._forget(sequence)
 
     def logits(self, row: int = -1) -> NDArray[np.float32]:
@@ -380,15 +383,19 @@ class Engine:
         return state
 
     def import_state(self, state: bytearray | memoryview, tokens: Sequence[int], sequence: int = 0) -> bool:
-        """Fill an empty memory with an exported one; False, and empty, when llama.cpp does not take it.
+        """Fill a sequence with an exported one, instead of what it held; the others stay as they are.
 
+        False, and the sequence is empty, when there is no room for it and a token more, or llama.cpp does not take it.
         llama.cpp trusts these bytes: give it only what `export_state` gave, of the same model, window and build.
         """
-        self.forget()
+        self._kept.setdefault(sequence, [])
+        self._forget(sequence)
+        if self._room <= len(tokens):
+            return False
         size = len(state)
         source = (ctypes.c_uint8 * size).from_buffer(state)  # Not copied: it may be a tenth of a small board's memory.
         if llama_cpp.llama_state_seq_set_data(self._live.context, source, size, sequence) != size:
-            self.forget()
+            self._forget(sequence)
             return False
         self._kept[sequence] = list(tokens)
         return True

@@ -1,6 +1,7 @@
 """Keep the model's memory on the disk, so that what was read once need not be read again after a restart.
 
-    <name>.kv := magic · HMAC-SHA-256 of the rest · length u32 · CBOR [format, fingerprint, tokens] · llama.cpp's state
+    <name>.kv := magic · HMAC-SHA-256 of the rest · length u32 · CBOR [format, fingerprint, parts] · llama.cpp's states
+    part      := [name, sequence, tokens, bytes of its state]
 
 Laws. A blob reaches llama.cpp only if its hash, made with a key that never leaves this machine, is right: llama.cpp
 trusts what it is given. It is used only if the fingerprint (model, window, build, CPU) is exactly this engine's.
@@ -14,20 +15,21 @@ import hmac
 import platform
 import struct
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cbor2
 import llama_cpp
 
+from edgeagent.driver.llama.beside import Shelf
 from edgeagent.driver.llama.engine import BATCH_TOKENS, Engine
 from edgeagent.errors import ModelError
 from edgeagent.trace.disk import DISK, Disk, write_atomically
 from edgeagent.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 MAGIC = b"edgeagent-kv\n\0\0\0"
 HASH_BYTES = 32
 LENGTH = struct.Struct("<I")
@@ -37,6 +39,21 @@ FILE_BYTES_MAX = 64 << 20
 
 FOLDER_BYTES_MAX = 256 << 20
 """The most all files together may take; the oldest go first."""
+
+TEXTS_FOLDER = "texts"
+"""The tools' texts are in a folder of their own, so that they never push out an agent's prefix."""
+
+TEXTS_BYTES_MAX = 64 << 20
+"""The most all tools' texts together may take: an agent's are 14 at most, of some 30 tokens, so 10 MB of SmolLM2."""
+
+
+class _Part(NamedTuple):
+    """What a file holds of one sequence."""
+
+    name: str
+    sequence: int
+    tokens: list[int]
+    state: memoryview
 
 
 @dataclass(frozen=True)
@@ -60,28 +77,39 @@ class KvStore:
         """
         if length is not None:
             engine.align(engine.kept()[:length], keep_last=False)
-        tokens = engine.kept()
-        if not tokens:
-            return False
+        return bool(engine.kept()) and self.save_places(engine, name, CONVERSATION)
+
+    def save_places(self, engine: Engine, name: str, places: Mapping[str, int]) -> bool:
+        """Save the memory of several sequences, by the names of what stands in them; False when nothing was saved."""
         try:
-            state = engine.export_state()
-            if len(state) > self.file_bytes_max:
+            states = [engine.export_state(sequence) for sequence in places.values()]
+            if sum(map(len, states)) > self.file_bytes_max:
                 return False
-            head = _head(fingerprint(engine), tokens)
+            parts = [
+                [each, sequence, _packed(engine.kept(sequence)), len(state)]
+                for (each, sequence), state in zip(places.items(), states, strict=True)
+            ]
+            head = _head(fingerprint(engine), parts)
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            write_atomically(self.disk, self.path(name), MAGIC, self._seal(head, state), head, state)
+            write_atomically(self.disk, self.path(name), MAGIC, self._seal(head, *states), head, *states)
             self._keep_small(self.path(name))
         except (OSError, ModelError):
             return False
         return True
 
     def restore(self, engine: Engine, name: str) -> int:
-        """Put a saved memory into the empty engine; return how many tokens it holds, 0 for a miss."""
-        opened = self._opened(name, fingerprint(engine))
-        if opened is None:
-            return 0
-        tokens, state = opened
-        return len(tokens) if len(tokens) < engine.n_ctx and engine.import_state(state, tokens) else 0
+        """Put a saved memory into the engine; return how many tokens it holds, 0 for a miss."""
+        return sum(len(engine.kept(sequence)) for sequence in self.restore_places(engine, name).values())
+
+    def restore_places(self, engine: Engine, name: str) -> dict[str, int]:
+        """Put what was saved into its sequences again, in the order it was saved in; return what belongs where.
+
+        The sequence of what there is no room for is empty. Nothing is returned for a miss. Others stay as they are.
+        """
+        parts = self._opened(name, fingerprint(engine))
+        for each in parts:
+            engine.import_state(each.state, each.tokens, each.sequence)
+        return {each.name: each.sequence for each in parts}
 
     def path(self, name: str) -> Path:
         """Where the memory of that name is."""
@@ -93,27 +121,31 @@ class KvStore:
             seal.update(block)
         return seal.digest()
 
-    def _opened(self, name: str, mark: str) -> tuple[list[int], memoryview] | None:
-        """The tokens and state of a file that is whole, ours, and of this engine; None for anything else."""
+    def _opened(self, name: str, mark: str) -> list[_Part]:
+        """The parts of a file that is whole, ours, and of this engine; none for anything else."""
         begin = len(MAGIC) + HASH_BYTES
         try:
             size = self.path(name).stat().st_size
             if not begin + LENGTH.size < size <= self.file_bytes_max + HEAD_BYTES_MAX:
-                return None
+                return []
             content = bytearray(size)
             with self.path(name).open("rb") as file:
                 if file.readinto(content) != size:
-                    return None
+                    return []
         except OSError:
-            return None
+            return []
         rest = memoryview(content)[begin:]
         if content[: len(MAGIC)] != MAGIC or not hmac.compare_digest(self._seal(rest), content[len(MAGIC) : begin]):
-            return None
+            return []
         (length,) = LENGTH.unpack_from(rest)
         head: Any = cbor2.loads(bytes(rest[LENGTH.size : LENGTH.size + length]))
         if head[:2] != [FORMAT, mark]:
-            return None
-        return _unpacked(head[2]), rest[LENGTH.size + length :]
+            return []
+        parts, begin = [], LENGTH.size + length
+        for each, sequence, tokens, size in head[2]:
+            parts.append(_Part(each, sequence, _unpacked(tokens), rest[begin : begin + size]))
+            begin += size
+        return parts
 
     def _keep_small(self, newest: Path) -> None:
         """Remove the oldest files until the folder is small enough; never the newest."""
@@ -128,23 +160,59 @@ class KvStore:
                 file.unlink()
 
 
+@dataclass
+class WarmShelf:
+    """The texts that wait beside the conversation: all that stood there is one file.
+
+    `restored` is how many of them the file holds, also if there was no room for some.
+    """
+
+    store: KvStore
+    name: str
+    shelf: Shelf
+    restored: int = 0
+
+    def restore(self, engine: Engine) -> None:
+        """Restore each text into the sequence in which it stood, one behind the other."""
+        places = self.store.restore_places(engine, self.name)
+        self.shelf.give_back(places)
+        self.restored = len(places)
+
+    def save(self, engine: Engine) -> None:
+        """Save the texts, if there are more than were restored: a disk is not worn out for a change of places."""
+        places = self.shelf.standing()
+        if len(places) > self.restored:
+            self.store.save_places(engine, self.name, places)
+
+
 @dataclass(frozen=True)
 class Warm:
     """What is restored when a session begins or goes on, and saved when it rests for good.
 
-    `session` is its own memory; `prefix` that of the agent (system text and tools), shared by all its sessions.
+    `session` is its own memory; `prefix` that of the agent (system text and tools), shared by all its sessions;
+    `beside` the tools' texts, shared by them too, if the driver has any.
     """
 
     session: KvStore
     prefix: KvStore
     prefix_name: str
+    beside: WarmShelf | None = None
 
     def restore(self, engine: Engine) -> int:
-        """Restore the session's memory, or else the agent's prefix; return how many tokens that saved."""
-        return self.session.restore(engine, SESSION_NAME) or self.prefix.restore(engine, self.prefix_name)
+        """Restore the session's memory, or else the agent's prefix; return how many of its tokens that saved.
+
+        The texts follow only behind one of them: logits depend in their last digits on where in the memory a text
+        stands, and the conversation stands first.
+        """
+        saved = self.session.restore(engine, SESSION_NAME) or self.prefix.restore(engine, self.prefix_name)
+        if saved and self.beside is not None:
+            self.beside.restore(engine)
+        return saved
 
     def save(self, engine: Engine, prefix_tokens: Callable[[], int]) -> None:
-        """Save the session's memory; and the agent's prefix, if it was not saved before. May cut the memory to it."""
+        """Save the session's memory; and the agent's, what of it was not saved before. May cut the memory to it."""
+        if self.beside is not None:
+            self.beside.save(engine)
         if not self.session.save(engine, SESSION_NAME) or self.prefix.path(self.prefix_name).exists():
             return
         if length := prefix_tokens():
@@ -152,6 +220,8 @@ class Warm:
 
 
 SESSION_NAME = "session"
+CONVERSATION = {"": 0}
+"""What stands where, of a file that holds the conversation alone."""
 
 
 def fingerprint(engine: Engine) -> str:
@@ -179,8 +249,8 @@ def _processor() -> str:
     return platform.processor()
 
 
-def _head(mark: str, tokens: list[int]) -> bytes:
-    head = cbor2.dumps([FORMAT, mark, _packed(tokens)], canonical=True)
+def _head(mark: str, parts: list[list[Any]]) -> bytes:
+    head = cbor2.dumps([FORMAT, mark, parts], canonical=True)
     return LENGTH.pack(len(head)) + head
 
 

@@ -40,7 +40,7 @@ from edgeagent.driver.llama.constraint import Compiled, Grammars, check_calls
 from edgeagent.driver.llama.decode import Generation, OnText, generate
 from edgeagent.driver.llama.engine import Engine, Halt, Progress
 from edgeagent.driver.llama.fitted import digest_of, fitted_for
-from edgeagent.driver.llama.kv import KvStore, Warm, fingerprint
+from edgeagent.driver.llama.kv import TEXTS_BYTES_MAX, TEXTS_FOLDER, KvStore, Warm, WarmShelf, fingerprint
 from edgeagent.driver.llama.prompt import Words, pack_ids, prompt_tokens
 from edgeagent.driver.llama.sampling import GREEDY, Sampler, Seeded
 from edgeagent.driver.llama.template import Template, builtin_template
@@ -113,6 +113,7 @@ class LlamaDriver:
         self._systems = {path: self._dialect.system_text(a.system, a.tools) for path, a in agent.by_path.items()}
         self._system = self._systems[""]
         self._prefixes: dict[str, list[int]] = {}
+        self._common = 0
         self._chooser = None if self._dialect.decides or not chooses else Chooser(agent, engine, template)
         self._fitted = fitted_for(engine.model_digest)
         self._needed: Mapping[str, float] = {}
@@ -216,15 +217,22 @@ class LlamaDriver:
         return self._fitted.call.weights.log_odds(self.evidence(request, path))
 
     def keep_warm(self, session_folder: Path, prefix_folder: Path, secret: bytes) -> int:
-        """Restore what the session, or else the agent's prefix, left in memory; save it again on `close`.
+        """Restore what the session or else the agent left in memory, and the tools' texts; save them again on `close`.
 
-        Call it before the first ask. Returns how many tokens need not be evaluated.
+        Call it before the first ask. Returns how many tokens of the conversation need not be evaluated.
         """
-        name = hashlib.sha256(f"{self._system} {fingerprint(self._engine)}".encode()).hexdigest()[:32]
         siblings = (session_folder.parent.parent, f"*/{session_folder.name}/*.kv")
         session = KvStore(session_folder, secret, siblings=siblings)
-        self._warm = Warm(session, KvStore(prefix_folder, secret), name)
+        beside = None
+        if self._chooser is not None:
+            texts = KvStore(prefix_folder / TEXTS_FOLDER, secret, folder_bytes_max=TEXTS_BYTES_MAX)
+            beside = WarmShelf(texts, self._saved_name(self._chooser.wording), self._chooser.shelf)
+        self._warm = Warm(session, KvStore(prefix_folder, secret), self._saved_name(self._system), beside)
         return self._warm.restore(self._engine)
+
+    def _saved_name(self, text: str) -> str:
+        """The name under which the memory of a text is saved: no other text, and no other engine, has it."""
+        return hashlib.sha256(f"{text} {fingerprint(self._engine)}".encode()).hexdigest()[:32]
 
     def submit(self, effect: Effect, post: Post) -> None:
         """Queue the ask; its one event follows."""
@@ -368,9 +376,11 @@ class LlamaDriver:
         return found
 
     def _prefix_tokens(self) -> int:
-        """How much of the memory is the same for every session of this agent."""
+        """How much of the memory is the same for every session of this agent; 0 if not all of that stands there."""
         alone, kept = self._alone(""), self._engine.kept()
-        return next((n for n, (one, other) in enumerate(zip(kept, alone, strict=False)) if one != other), 0)
+        # After an answer that was written without the model nothing else stands there.
+        all_of_it = len(kept) if len(kept) == self._common else 0
+        return next((n for n, (one, other) in enumerate(zip(kept, alone, strict=False)) if one != other), all_of_it)
 
     def _plans(self, ask: AskModel, prompt: list[int], deadline: float | None) -> tuple[_Plan, ...]:
         """What is to be written: a call, or words, or the model's choice of both; or several calls."""
@@ -400,6 +410,8 @@ class LlamaDriver:
         """
         alone = self._alone(ask.agent)
         shared = next((n for n, (one, other) in enumerate(zip(alone, prompt, strict=False)) if one != other), 0)
+        if not ask.agent:
+            self._common = shared
         held = len(self._engine.kept())
         if held < shared:
             self._engine.evaluate(prompt[held:shared], halt=halt, on_progress=self._on_progress)

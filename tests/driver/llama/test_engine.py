@@ -221,6 +221,15 @@ def test_a_conversation_that_needs_the_room_takes_it_back(wide):
     assert wide.kept(1) == wide.kept(2) == []
 
 
+def test_texts_that_are_not_asked_for_give_way_to_those_that_are(wide):
+    wide.forget()
+    wide.prefill(tokens_of(wide, 350))
+    first, second = beside(wide, (STORY[:500], " Yes."), (STORY[40:540], " No."))
+    assert wide.score_beside([first]) is not None
+    assert wide.score_beside([second]) is not None
+    assert wide.kept(1) == [] and len(wide.kept()) == 350
+
+
 def test_without_room_or_time_nothing_is_judged_and_nothing_is_left(wide):
     wide.forget()
     wide.prefill(tokens_of(wide, 350) + tokens_of(wide, 150))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 pytest.importorskip("llama_cpp")
 
 from edgeagent.driver.llama.decode import generate
-from edgeagent.driver.llama.engine import Engine
+from edgeagent.driver.llama.engine import Beside, Engine
 from edgeagent.driver.llama.kv import MAGIC, KvStore, fingerprint
 from edgeagent.trace.disk import Disk
 
@@ -151,3 +152,60 @@ def test_the_beginning_of_a_memory_can_be_saved_alone(engine: Engine, store: KvS
     engine.forget()
     assert store.restore(engine, "prefix") == 20
     assert engine.prefill(tokens).reused == 20
+
+
+@pytest.fixture(scope="module")
+def wide(smollm2: Path, cache: Path) -> Iterator[Engine]:
+    """An engine with sequences beside the conversation."""
+    loaded = Engine.load(smollm2, n_ctx=256, threads=1, sequences=4, cache=cache)
+    yield loaded
+    loaded.close()
+
+
+def saved_beside(engine: Engine, store: KvStore) -> dict[int, list[int]]:
+    """Judge two texts beside a conversation, save them, forget all; return what each sequence held."""
+    engine.forget()
+    engine.prefill(prompt(engine, 30))
+    engine.score_beside([Beside(place, prompt(engine, 10 * place + 1), [5, 6]) for place in (1, 2)])
+    held = {place: engine.kept(place) for place in (1, 2)}
+    assert store.save_places(engine, "texts", {"one": 1, "two": 2})
+    engine.forget()
+    return held
+
+
+def test_texts_come_back_into_their_sequences_beside_the_conversation(wide: Engine, store: KvStore) -> None:
+    held = saved_beside(wide, store)
+    wide.prefill(prompt(wide, 30))
+    assert store.restore_places(wide, "texts") == {"one": 1, "two": 2}
+    assert {place: wide.kept(place) for place in (1, 2)} == held
+    assert wide.kept() == prompt(wide, 30)
+
+
+def test_of_damaged_texts_none_is_restored(wide: Engine, store: KvStore) -> None:
+    saved_beside(wide, store)
+    content = bytearray(store.path("texts").read_bytes())
+    content[-1] ^= 1
+    store.path("texts").write_bytes(content)
+    assert store.restore_places(wide, "texts") == {}
+    assert wide.kept(1) == wide.kept(2) == []
+
+
+def test_texts_that_have_no_room_beside_the_conversation_are_left_out(wide: Engine, store: KvStore) -> None:
+    saved_beside(wide, store)
+    long = prompt(wide, 160) + prompt(wide, 80)
+    wide.prefill(long)
+    store.restore_places(wide, "texts")
+    assert [len(wide.kept(place)) for place in range(3)] == [240, 10, 0]
+    assert wide.kept() == long
+
+
+def test_a_refused_import_empties_only_its_own_sequence(wide: Engine) -> None:
+    wide.forget()
+    wide.prefill(prompt(wide, 30))
+    wide.score_beside([Beside(place, prompt(wide, 11), [5]) for place in (1, 2)])
+    state = wide.export_state(1)
+    assert not wide.import_state(state[: len(state) // 2], wide.kept(1), 2)
+    assert (len(wide.kept()), len(wide.kept(1)), wide.kept(2)) == (30, 10, [])
+    assert wide.import_state(state, wide.kept(1), 2)
+    one, two = wide.score_beside([Beside(place, prompt(wide, 11), [5]) for place in (1, 2)]) or (0.0, 1.0)
+    assert one == pytest.approx(two, abs=0.5)

@@ -1,0 +1,146 @@
+"""What a driver leaves on the disk for the next one: the conversation, the agent's prefix, the tools' texts."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+pytest.importorskip("llama_cpp")
+
+from edgeagent.codec.dialect import Plain
+from edgeagent.core.effects import AskModel
+from edgeagent.core.values import Message
+from edgeagent.driver.llama.choose import SEQUENCES
+from edgeagent.driver.llama.engine import Engine
+from edgeagent.driver.llama.kv import TEXTS_FOLDER
+from edgeagent.driver.llama.model import LlamaDriver
+from examples.greenhouse import agent as greenhouse
+
+pytestmark = pytest.mark.model
+
+AGENT = dataclasses.replace(greenhouse, dialect=Plain())
+SECRET = bytes(range(32))
+FIRST, SECOND = "Tell the operator that the boiler is cold.", "It is far too dark in here."
+
+
+def ask(text, choice="either"):
+    return AskModel(1, (Message("user", text),), AGENT.tool_names, choice, 48, 0, 7)
+
+
+@pytest.fixture
+def kept_in(smollm2, tmp_path, monkeypatch):
+    """Loads a driver that keeps its memory: a session's own by number, the agent's in one folder."""
+    passes = []
+    decode_steps = Engine._decode_steps
+    monkeypatch.setattr(Engine, "_decode_steps", lambda engine, part: passes.append(part) or decode_steps(engine, part))
+    made = []
+
+    class Kept:
+        """A driver whose thread has ended, and what it did."""
+
+        def __init__(self, session, agent=AGENT, secret=SECRET):
+            self.driver = LlamaDriver.load(smollm2, agent, threads=1)
+            self.engine = self.driver._engine
+            self.warm = self.driver.keep_warm(tmp_path / "sessions" / session / "kv", tmp_path / "kv", secret)
+            self.driver.stop()
+            made.append(self.driver)
+
+        def answer(self, text):
+            """The event, and how many tokens of the tools' texts were evaluated for it."""
+            passes.clear()
+            event = self.driver.answer(ask(text))
+            return event, sum(step.following < 0 for part in passes for step in part)
+
+        def places(self):
+            """The tokens that each sequence beside the conversation holds."""
+            return [self.engine.kept(place) for place in range(1, SEQUENCES)]
+
+        def close(self):
+            self.driver.close()
+            made.remove(self.driver)
+
+    yield Kept
+    for driver in made:
+        driver.close()
+
+
+@pytest.fixture
+def left(kept_in):
+    """What stood beside the conversation of the session before."""
+    before = kept_in("one")
+    before.answer(FIRST)
+    places = before.places()
+    before.close()
+    assert sum(map(bool, places)) == len(AGENT.tools) + 2
+    return places
+
+
+def test_the_next_run_evaluates_no_tools_text_and_judges_as_the_uncut_one(kept_in, left):
+    uncut = kept_in("other", secret=bytes(32))
+    _, cold = uncut.answer(FIRST)
+    prefix = uncut.driver._prefix_tokens()
+    uncut.engine.align(uncut.engine.kept()[:prefix], keep_last=False)  # As it is where a session begins.
+    expected, _ = uncut.answer(SECOND)
+    restored = kept_in("two")
+    assert restored.warm == prefix
+    assert restored.places() == left
+    event, evaluated = restored.answer(SECOND)
+    assert (cold > 100, evaluated) == (True, 0)
+    assert (event.scores, event.text) == (expected.scores, expected.text)
+
+
+def test_a_run_that_was_answered_without_the_model_leaves_prefix_and_texts_too(kept_in):
+    first = kept_in("one")
+    event, _ = first.answer("The plants are thirsty.")
+    held, places = first.engine.kept(), first.places()
+    first.close()
+    second = kept_in("two")
+    assert event.usage.forced == event.usage.completion
+    assert (second.engine.kept(), second.places()) == (held, places)
+
+
+def test_a_session_that_goes_on_has_its_own_memory_and_the_texts(kept_in, left):
+    resumed = kept_in("one")
+    assert resumed.warm == len(resumed.engine.kept()) > resumed.driver._prefix_tokens() > 0
+    assert resumed.places() == left
+    assert resumed.answer(SECOND)[1] == 0
+
+
+def test_texts_that_are_already_kept_are_not_written_again(kept_in, left, tmp_path):
+    [file] = (tmp_path / "kv" / TEXTS_FOLDER).glob("*.kv")
+    written = file.stat().st_mtime_ns
+    again = kept_in("two")
+    again.answer(SECOND)
+    again.close()
+    assert file.stat().st_mtime_ns == written
+
+
+def test_texts_of_a_changed_tool_are_not_used(kept_in, left):
+    changed = [dataclasses.replace(each, examples=("Do it again.",)) for each in AGENT.tools]
+    other = kept_in("two", dataclasses.replace(AGENT, tools=changed))
+    assert other.warm > 0  # Examples are no part of the system text.
+    assert not any(other.places())
+    assert other.answer(SECOND)[1] > 0
+
+
+def test_damaged_texts_are_a_miss_and_are_written_anew(kept_in, left, tmp_path):
+    [file] = (tmp_path / "kv" / TEXTS_FOLDER).glob("*.kv")
+    file.write_bytes(file.read_bytes()[:-1])
+    other = kept_in("two")
+    assert other.warm > 0 and not any(other.places())
+    other.answer(FIRST)
+    other.close()
+    assert kept_in("three").places() == left
+
+
+def test_texts_of_another_machines_key_are_a_miss(kept_in, left):
+    other = kept_in("two", secret=bytes(32))
+    assert (other.warm, any(other.places())) == (0, False)
+
+
+def test_texts_are_not_restored_in_front_of_the_conversation(kept_in, left, tmp_path):
+    for file in (tmp_path / "kv").glob("*.kv"):
+        file.unlink()
+    other = kept_in("two")
+    assert (other.warm, any(other.places())) == (0, False)
