@@ -2,8 +2,8 @@
 
 Every engine gets the same text before the same request, and the same file and threads. Each begins every case with an
 empty memory, so that reading the tools, rendering the prompt and compiling the grammar are part of its time; or `warm`,
-as an agent that is loaded and has answered `BEFORE`. A case ends with its call, or where it is settled that there is none: how
-long a model then talks is its own affair.
+as an agent that is loaded and has answered `BEFORE`. A case ends with its call, or where it is settled that there is
+none: how long a model then talks is its own affair.
 """
 
 from __future__ import annotations

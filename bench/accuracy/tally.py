@@ -20,8 +20,8 @@ class Answered:
     """What an engine made of a request: calls, or words, or the reason why neither came (`failed`).
 
     `margin` is by how much a call was meant (nats over what was needed; minus infinity where a rule forbade it), None
-    where the engine does not tell. `best` is the tool that it holds the likeliest, whether it calls it or not, if it tells.
-    `confidence` is for each call how probable it is that it is right, if that is told.
+    where the engine does not tell. `best` is the tool that it holds the likeliest, whether it calls it or not, if it
+    tells. `confidence` is for each call how probable it is that it is right, if that is told.
     """
 
     calls: tuple[ToolCall, ...]

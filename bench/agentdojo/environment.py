@@ -60,6 +60,7 @@ class World:
 
     def close(self) -> None:
         """End the process."""
-        assert self._process.stdin is not None
+        assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()
         self._process.wait(timeout=10)
+        self._process.stdout.close()

@@ -1,4 +1,4 @@
-"""Judge texts beside the conversation, and keep what they begin with: the tools' texts wait in memory for a request.
+"""Judge texts beside the conversation, and hold what they begin with: the tools' texts wait in memory for a request.
 
 Each text has a sequence of the engine's memory for itself as long as there are enough; then the one that was not asked
 for longest gives its place. A conversation that needs the room takes it back (`Engine.evaluate`).
@@ -14,10 +14,10 @@ from edgeagent.driver.llama.engine import Beside, Engine, Halt
 
 
 class Text(NamedTuple):
-    """What is judged: how probable is the continuation behind the prefix? Neither may be empty."""
+    """What is judged: how probable is the continuation behind the prefix? That may not be empty."""
 
     prefix: Sequence[int]
-    continuation: Sequence[int]
+    continuation: Sequence[int] = ()
 
 
 class Shelf:
@@ -42,6 +42,10 @@ class Shelf:
                 return None
             told |= zip(group, scores, strict=True)
         return told
+
+    def hold(self, prefixes: Mapping[str, Sequence[int]], halt: Halt | None = None) -> None:
+        """Evaluate what texts begin with, so that only continuations are left to do; nothing without room or time."""
+        self.judge({name: Text(prefix) for name, prefix in prefixes.items()}, halt)
 
     def standing(self) -> dict[str, int]:
         """The sequences of the texts that are in memory, in the order of their places."""

@@ -37,6 +37,9 @@ COMPARED_MAX = 12
 SEQUENCES = 1 + COMPARED_MAX + 2
 """Of the engine's memory: the conversation, a tool's text each, and two that say nothing."""
 
+HELD_PART = 4
+"""The part of the memory, one in so many tokens, that tools' texts may take before a conversation begins."""
+
 REQUEST_TOKENS_MAX = 48
 """A request's first tokens say what is wanted; the logits of each take 200 kB while they are compared."""
 
@@ -65,11 +68,25 @@ class Chooser:
         self._lexicons = {path: Lexicon.of(each.tools) for path, each in agent.by_path.items()}
         self.shelf = Shelf(engine)
         """Where the tools' texts wait."""
+        self._has_held = False
 
-    @property
-    def wording(self) -> str:
-        """All that requests are judged behind, as one text: it changes when one of the tools' texts does."""
-        return "\n".join([*(_text_of(each, "") for each in self._agent.family.values()), *SAYS_NOTHING.values()])
+    @cached_property
+    def held(self) -> dict[str, list[int]]:
+        """What requests are judged behind, in tokens: of all tools, or nothing if these are too many to wait in memory.
+
+        What is held takes a quarter of the memory at most.
+        """
+        family = self._agent.family
+        texts = {name: _text_of(each, "") for name, each in family.items()} | SAYS_NOTHING
+        tokens = {name: self._prefix(text) for name, text in texts.items()}
+        is_little = sum(map(len, tokens.values())) <= self._engine.n_ctx // HELD_PART
+        return tokens if len(family) <= COMPARED_MAX and is_little else {}
+
+    def hold(self, halt: Halt | None = None) -> None:
+        """Have the tools' texts in memory before anything else is; once, for a conversation may need their room."""
+        if self.held and not self._has_held:
+            self.shelf.hold(self.held, halt)
+        self._has_held = True
 
     def spoken_of(self, ask: AskModel, request: str) -> Scores:
         """How much the words of the request speak of each tool of the ask."""

@@ -39,7 +39,7 @@ Evaluated = Literal["done", "context_full", "time", "cancelled"]
 # fast as 512 in one pass, and the buffers that llama.cpp sets aside (64 x vocabulary x 4 bytes) stay small.
 BATCH_TOKENS = 64
 
-BRANCHES = 12
+BRANCHES = 8
 """Continuations that are scored side by side, where there is more than one sequence; each has 0.2 to 1 MB of logits."""
 
 LOG_LINES_KEPT = 6
@@ -70,7 +70,8 @@ class Reuse:
 class Beside:
     """A text to be judged beside the conversation: how probable is the continuation behind the prefix?
 
-    The prefix stays in the sequence (not 0), so that the next continuation costs its own tokens only.
+    The prefix, except for its last token, stays in the sequence (not 0), so that the next continuation costs its own
+    tokens only. An empty continuation has the log-probability 0.
     """
 
     sequence: int
@@ -305,7 +306,7 @@ class Engine:
         None if there is no room or no time for it. `logits` are no longer those of the conversation afterwards.
         """
         assert len({each.sequence for each in texts}) == len(texts), "each text has a sequence of its own"
-        assert all(each.sequence > 0 and each.prefix and each.continuation for each in texts)
+        assert all(each.sequence > 0 and each.prefix for each in texts)
         steps = [step for place, each in enumerate(texts) for step in self._steps(place, each)]
         steps.sort(key=lambda step: step.following >= 0)  # What stays then stands without gaps, as when it is restored.
         if self._room < len(steps):
@@ -386,10 +387,13 @@ class Engine:
         """Fill a sequence with an exported one, instead of what it held; the others stay as they are.
 
         False, and the sequence is empty, when there is no room for it and a token more, or llama.cpp does not take it.
+        The conversation (sequence 0) takes the room of the others if it needs it.
         llama.cpp trusts these bytes: give it only what `export_state` gave, of the same model, window and build.
         """
         self._kept.setdefault(sequence, [])
         self._forget(sequence)
+        if sequence == 0 and self._room <= len(tokens):
+            self._forget_besides()
         if self._room <= len(tokens):
             return False
         size = len(state)
@@ -503,7 +507,7 @@ class _Handles:
 
 
 class _Batch:
-    """One llama.cpp batch, made once and filled again: tokens, the sequences they are of, and whose logits are wanted."""
+    """One llama.cpp batch, made once and filled again: tokens, their sequences, and whose logits are wanted."""
 
     def __init__(self, capacity: int) -> None:
         tokens = (llama_cpp.llama_token * capacity)()

@@ -201,13 +201,12 @@ class Warm:
     def restore(self, engine: Engine) -> int:
         """Restore the session's memory, or else the agent's prefix; return how many of its tokens that saved.
 
-        The texts follow only behind one of them: logits depend in their last digits on where in the memory a text
-        stands, and the conversation stands first.
+        The texts come first, as where nothing was kept: logits depend in their last digits on where in the memory a
+        text stands.
         """
-        saved = self.session.restore(engine, SESSION_NAME) or self.prefix.restore(engine, self.prefix_name)
-        if saved and self.beside is not None:
+        if self.beside is not None:
             self.beside.restore(engine)
-        return saved
+        return self.session.restore(engine, SESSION_NAME) or self.prefix.restore(engine, self.prefix_name)
 
     def save(self, engine: Engine, prefix_tokens: Callable[[], int]) -> None:
         """Save the session's memory; and the agent's, what of it was not saved before. May cut the memory to it."""

@@ -224,9 +224,9 @@ class LlamaDriver:
         siblings = (session_folder.parent.parent, f"*/{session_folder.name}/*.kv")
         session = KvStore(session_folder, secret, siblings=siblings)
         beside = None
-        if self._chooser is not None:
+        if self._chooser is not None and self._chooser.held:
             texts = KvStore(prefix_folder / TEXTS_FOLDER, secret, folder_bytes_max=TEXTS_BYTES_MAX)
-            beside = WarmShelf(texts, self._saved_name(self._chooser.wording), self._chooser.shelf)
+            beside = WarmShelf(texts, self._saved_name(str(self._chooser.held)), self._chooser.shelf)
         self._warm = Warm(session, KvStore(prefix_folder, secret), self._saved_name(self._system), beside)
         return self._warm.restore(self._engine)
 
@@ -294,8 +294,11 @@ class LlamaDriver:
         if ask.prompt_tokens_max and len(prompt) > ask.prompt_tokens_max:
             text = f"the prompt takes {len(prompt)} tokens, and the budget has {ask.prompt_tokens_max} left"
             return ModelFailed(0, ask.effect_id, "context_full", text, len(prompt))
+        halt = self._halt(ask, deadline)
+        if self._chooser is not None:
+            self._chooser.hold(halt)
         reused = self._engine.align(prompt)
-        plans = self._plans(ask, prompt, deadline)
+        plans = self._plans(ask, prompt, halt)
         if plans[0].text:
             return self._said(ask, plans[0], len(prompt), reused, began)
         parts = self._written(ask, plans, prompt, deadline)
@@ -382,7 +385,7 @@ class LlamaDriver:
         all_of_it = len(kept) if len(kept) == self._common else 0
         return next((n for n, (one, other) in enumerate(zip(kept, alone, strict=False)) if one != other), all_of_it)
 
-    def _plans(self, ask: AskModel, prompt: list[int], deadline: float | None) -> tuple[_Plan, ...]:
+    def _plans(self, ask: AskModel, prompt: list[int], halt: Halt) -> tuple[_Plan, ...]:
         """What is to be written: a call, or words, or the model's choice of both; or several calls."""
         if ask.choice == "answer" or not ask.tools:
             return (_Plan("only", ask.tools),)
@@ -392,7 +395,6 @@ class LlamaDriver:
         if ask.messages[-1].role == "tool":
             # Models without a format of their own copy the last call for ever, if they may.
             return (_Plan("never" if ask.choice == "call" else "only", ask.tools),)
-        halt = self._halt(ask, deadline)
         if self._chooser is None:
             is_call = ask.choice == "call" or self._begins_call(prompt, halt)
             return (_Plan("never" if is_call else "only", ask.tools),)
@@ -405,8 +407,8 @@ class LlamaDriver:
     def _hold_prefix(self, ask: AskModel, prompt: list[int], halt: Halt) -> None:
         """Evaluate what is the same for every session of the agent, before anything is judged beside it.
 
-        Logits depend in their last digits on where in the memory a text stands. So it stands first, in a new process as
-        in one that found it kept, and a seed draws the same text in both.
+        Logits depend in their last digits on where in the memory a text stands. So it stands behind the tools' texts
+        and in front of all else, in a new process as in one that found it kept, and a seed draws the same text in both.
         """
         alone = self._alone(ask.agent)
         shared = next((n for n, (one, other) in enumerate(zip(alone, prompt, strict=False)) if one != other), 0)

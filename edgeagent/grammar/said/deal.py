@@ -17,7 +17,7 @@ REUSE_PENALTY = 50.0
 """Nats against a piece that another argument of the kind has: more than any evidence weighs."""
 
 BEAM = 144
-"""Beginnings of a deal that are kept: all, for two arguments of twelve candidates each."""
+"""Beginnings of a deal that are kept: more than two arguments of texts have."""
 
 
 @dataclass(frozen=True)

@@ -244,7 +244,14 @@ def test_without_room_or_time_nothing_is_judged_and_nothing_is_left(wide):
 def test_values_that_are_compared_share_what_stands_before_them(wide):
     wide.forget()
     prefix = wide.tokenize("The capital of France is", special=False, bos=False)
-    texts = (" Paris.", " a potato.", " the city of Lyon, or so they say.", "!", " the city of Rome, or so they say.", " a")
+    texts = (
+        " Paris.",
+        " a potato.",
+        " the city of Lyon, or so they say.",
+        "!",
+        " the city of Rome, or so they say.",
+        " a",
+    )
     values = [wide.tokenize(text, special=False, bos=False) for text in texts * 3]
     count = len(texts)
     together = wide.score_each(prefix, values)

@@ -107,6 +107,20 @@ def test_a_session_that_goes_on_has_its_own_memory_and_the_texts(kept_in, left):
     assert resumed.answer(SECOND)[1] == 0
 
 
+def test_a_session_that_goes_on_is_judged_as_the_uncut_one(kept_in, left):
+    uncut = kept_in("other", secret=bytes(32))
+    uncut.answer(FIRST)
+    expected, _ = uncut.answer(SECOND)
+    event, _ = kept_in("one").answer(SECOND)
+    assert (event.scores, event.text) == (expected.scores, expected.text)
+
+
+def test_what_was_asked_in_other_sessions_makes_no_difference(kept_in, left):
+    fresh, _ = kept_in("other", secret=bytes(32)).answer(SECOND)
+    later, _ = kept_in("two").answer(SECOND)
+    assert (later.scores, later.text) == (fresh.scores, fresh.text)
+
+
 def test_texts_that_are_already_kept_are_not_written_again(kept_in, left, tmp_path):
     [file] = (tmp_path / "kv" / TEXTS_FOLDER).glob("*.kv")
     written = file.stat().st_mtime_ns
@@ -139,8 +153,8 @@ def test_texts_of_another_machines_key_are_a_miss(kept_in, left):
     assert (other.warm, any(other.places())) == (0, False)
 
 
-def test_texts_are_not_restored_in_front_of_the_conversation(kept_in, left, tmp_path):
+def test_texts_are_restored_where_the_conversation_was_lost(kept_in, left, tmp_path):
     for file in (tmp_path / "kv").glob("*.kv"):
         file.unlink()
     other = kept_in("two")
-    assert (other.warm, any(other.places())) == (0, False)
+    assert (other.warm, other.places()) == (0, left)
