@@ -52,6 +52,9 @@ SPELLED_OUT = 2.0
 LIKELIHOOD_WEIGHT = 0.7
 """What a nat of the model's log-probability of a value counts beside the weights of the words, as fitted with them."""
 
+FREE, LEFT_OUT, NOT_SAID = "free", "left out", "not said"
+"""Why an argument is not held to anything: the model fills it, its default stands, it must be asked for."""
+
 _FORBIDS = re.compile(r"\W*(?:please\W+|no\W+)?(?:do\s+not|don['’]?t|never|under no circumstances)\b", re.IGNORECASE)
 _STILL_ASKS = re.compile(r"\W*(?:please\W+)?(?:do\s+not|don['’]?t|never)\s+(?:forget|fail|hesitate)\b", re.IGNORECASE)
 
@@ -78,6 +81,12 @@ class Evidence:
     open: tuple[Open, ...] = ()
     why: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def told(self) -> float | None:
+        """The share of the tool's arguments of which the request says something; None for a tool without arguments."""
+        reasons = [reason for _, reason in self.why]
+        return sum(reason not in (FREE, LEFT_OUT, NOT_SAID) for reason in reasons) / len(reasons) if reasons else None
+
 
 @dataclass(frozen=True)
 class _Finding:
@@ -102,14 +111,15 @@ def evidence_of(tool: Tool, request: str) -> Evidence:
         left = finding.left
         if finding.question and (is_required or left is False):
             questions.append(finding.question)
+            why.append((argument.name, NOT_SAID))
             continue
         if finding.question:
             left = False  # An option that nobody has named is left out.
         if left is None or (left is False and is_required):
-            why.append((argument.name, "free"))
+            why.append((argument.name, FREE))
             continue
         narrowed.append((tool.name, argument.name, canonical_json(left)))
-        why.append((argument.name, "left out" if left is False else finding.why))
+        why.append((argument.name, LEFT_OUT if left is False else finding.why))
         if left is not False and not is_required:
             given.append(argument.name)
     return Evidence(tuple(narrowed), tuple(given), " ".join(questions), tuple(reading.open), tuple(why))
@@ -179,9 +189,9 @@ class _Reading:
             case "form" if found := self._of_that_form(argument):
                 return _Finding({"enum": found}, "of its form")
             case "text" | "list" | "date":
-                return _Finding(None if argument.required else False, "free")
+                return _Finding(None if argument.required else False, FREE)
         named = argument.words & set(stems(self._request))
-        return _Finding(None if named else False, "free")
+        return _Finding(None if named else False, FREE)
 
     def _of_options(self, argument: Argument) -> _Finding:
         options = argument.schema["enum"]

@@ -4,7 +4,8 @@ Which: the words of the request decide where they clearly speak of one tool. Whe
 likely the request is behind each tool's text, which is a far better question than which name it would write.
 
 If any: no tool is a class of its own. For the tool that fits best it is weighed how much likelier the request is behind
-its text than behind one that says nothing, and what words the two share (`grammar/meant.py`, weights in `fitted.py`).
+its text than behind one that says nothing, in all and for each token, and what words the two share (`grammar/meant.py`,
+weights in `fitted.py`).
 
 Laws: only tools of the ask are ever chosen. Where nothing can tell them apart, all of those stay, and the model spells
 the name as it likes. What the model could not be asked, for want of room or time, says nothing either way.
@@ -34,8 +35,8 @@ DECISIVE_MARGIN = 1.5
 COMPARED_MAX = 12
 """The most tools that the model compares for one request: those of which its words speak most."""
 
-SEQUENCES = 1 + COMPARED_MAX + 2
-"""Of the engine's memory: the conversation, a tool's text each, and two that say nothing."""
+SEQUENCES = 1 + COMPARED_MAX + 1
+"""Of the engine's memory: the conversation, a tool's text each, and one that says nothing."""
 
 HELD_PART = 4
 """The part of the memory, one in so many tokens, that tools' texts may take before a conversation begins."""
@@ -46,9 +47,9 @@ REQUEST_TOKENS_MAX = 48
 DESCRIPTION_CHARS_MAX = 200
 EXAMPLES_MAX = 2
 
-ASSISTANT, WRITER = "(assistant)", "(writer)"
-SAYS_NOTHING = {ASSISTANT: "Tool: assistant - Answers any question.\nExample request:", WRITER: "A user writes:"}
-"""Texts beside those of the tools, behind which any request is likely; no tool can have such a name."""
+WRITER = "(writer)"
+SAYS_NOTHING = {WRITER: "A user writes:"}
+"""The text beside those of the tools, behind which any request is as likely; no tool can have such a name."""
 
 
 @dataclass(frozen=True)
@@ -114,17 +115,20 @@ class Chooser:
         """What says that the request asks for this tool, and not for none."""
         found = words_shared(self._agent.family[name], request)
         if name in likely:
-            found["assistant"] = likely[name] - likely[ASSISTANT]
             found["writer"] = likely[name] - likely[WRITER]
+            found["writer, a token"] = found["writer"] / len(self._asked(request))
         return {piece: round(value, 3) for piece, value in found.items()}
 
     def _likely(self, names: Sequence[str], request: str, halt: Halt | None) -> dict[str, float]:
         """The log-probability of the request behind each text; empty if it could not be told."""
-        asked = self._tokens(" " + request.strip())[:REQUEST_TOKENS_MAX]
         if not request.strip():
             return {}
+        asked = self._asked(request)
         texts = {name: _text_of(self._agent.family[name], request) for name in names} | SAYS_NOTHING
         return self.shelf.judge({key: Text(self._prefix(text), asked) for key, text in texts.items()}, halt) or {}
+
+    def _asked(self, request: str) -> list[int]:
+        return self._tokens(" " + request.strip())[:REQUEST_TOKENS_MAX]
 
     def _prefix(self, text: str) -> list[int]:
         return [*self._opening, *self._tokens(text)]

@@ -81,7 +81,7 @@ def test_the_tools_texts_wait_in_memory_for_the_next_request(wide, template):
     chooser = Chooser(AGENT, wide, template)
     choose(chooser, ask(AGENT, "The plants are thirsty."))
     held = [wide.kept(n) for n in range(1, SEQUENCES)]
-    assert sum(map(bool, held)) == len(AGENT.tools) + 2
+    assert sum(map(bool, held)) == len(AGENT.tools) + 1
     choose(chooser, ask(AGENT, "It is far too dark in here."))
     assert [wide.kept(n) for n in range(1, SEQUENCES)] == held
 
@@ -99,7 +99,7 @@ def test_without_time_the_words_alone_decide(wide, template):
     wanted = ask(AGENT, "Open the north valve for 30 seconds.")
     chosen = choose(chooser, wanted, lambda: "time")
     assert chosen.tools == ("set_valve",)
-    assert set(chosen.evidence) == {"description", "known", "name"}
+    assert set(chosen.evidence) == {"description", "known", "name", "question"}
 
 
 def test_a_settled_call_that_the_words_decide_costs_the_model_nothing(wide, template):
@@ -147,4 +147,4 @@ def test_an_example_makes_requests_like_it_likelier_to_mean_its_tool(wide, templ
     bare = dataclasses.replace(AGENT, tools=[dataclasses.replace(each, examples=()) for each in AGENT.tools])
     without, given = (choose(Chooser(agent, wide, template), wanted) for agent in (bare, AGENT))
     assert given.tools == ("notify",)
-    assert given.evidence["assistant"] > without.evidence["assistant"]
+    assert given.evidence["writer"] > without.evidence["writer"]
