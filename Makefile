@@ -54,7 +54,7 @@ agentdojo: $(READY) ## Attack the rules with AgentDojo's 609 pairs and our own 2
 	@$(PY) -m bench.agentdojo
 
 test-slow: $(READY) ## The long runs of the property tests
-	$(PY) -m pytest --ignore=tests/device -m slow
+	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device -m slow
 
 crash-test: $(READY) ## Kill, cut, flip and starve sessions in some 40,000 ways; the last line counts
 	@$(PY) -m tests.crash

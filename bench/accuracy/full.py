@@ -29,6 +29,8 @@ ROOT = Path(__file__).parents[2]
 BEGIN, END = "<!-- figures begin -->", "<!-- figures end -->"
 """Between these a page has what `--page` writes."""
 
+COMPARED = ("ours", "llama-cpp-python")
+LOADED, COLD = "the agent loaded and asked something else before", "each from an empty memory, tools to be read first"
 SIDE_BY_SIDE = ("bfcl:simple_python", "bfcl:multiple", "bfcl:live_multiple", "bfcl:irrelevance", "greenhouse")
 
 
@@ -43,6 +45,7 @@ class Job:
     part: str = "report"
     engines: tuple[str, ...] = ("ours",)
     refusal: str = ""
+    warm: bool = False
 
     def command(self, rows_max: int) -> list[str]:
         """The command line, with at most so many rows if that is not 0."""
@@ -50,6 +53,7 @@ class Job:
         line = [sys.executable, "-m", "bench.accuracy", "--json", "--threads", "1", "--model", self.model]
         line += ["--set", ",".join(self.sets), "--rows", str(rows), "--part", self.part]
         line += [word for engine in self.engines for word in ("--engine", engine)]
+        line += ["--warm"] if self.warm else []
         return line + (["--refusal", self.refusal] if self.refusal else [])
 
 
@@ -59,7 +63,8 @@ def _jobs(model: str, live: int, rows: int, beside: int) -> tuple[Job, ...]:
     return (
         Job(f"{model}-live-multiple", model, ("bfcl:live_multiple",), live),
         Job(f"{model}-live", model, ("bfcl:live_simple", "bfcl:live_irrelevance"), live, refusal=of_live),
-        Job(f"{model}-engines", model, SIDE_BY_SIDE, beside, engines=("ours", "llama-cpp-python")),
+        Job(f"{model}-engines", model, SIDE_BY_SIDE, beside, engines=COMPARED),
+        Job(f"{model}-loaded", model, SIDE_BY_SIDE, beside, engines=COMPARED, warm=True),
         Job(f"{model}-plain", model, ("bfcl:simple_python", "bfcl:irrelevance"), rows, refusal=plain),
         Job(f"{model}-several", model, ("bfcl:multiple", "bfcl:parallel", "greenhouse"), rows),
         Job(f"{model}-needle", model, ("needle",), rows, part="all"),
@@ -89,9 +94,10 @@ def tables(jobs: Sequence[Job], folder: Path) -> str:
         files = {job: folder / f"{job.name}.json" for job in jobs if job.model == model}
         read = {job: json.loads(file.read_text()) for job, file in files.items() if file.exists()}
         alone = [each for job, each in read.items() if len(job.engines) == 1]
-        beside = [each for job, each in read.items() if len(job.engines) > 1]
+        beside = {job: each for job, each in read.items() if len(job.engines) > 1}
         told += [f"### {model}", _made_with(alone) if alone else "", _table_of(alone)]
-        told += ["Engines on the same rows:", _table_of(beside)] if beside else []
+        for job, each in beside.items():
+            told += [f"Engines on the same rows, {LOADED if job.warm else COLD}:", _table_of([each])]
     return "\n\n".join(each for each in told if each)
 
 

@@ -28,7 +28,10 @@ def decoded(shape: Shape, value: Any) -> tuple[bool, Any]:
 
 
 def with_our_formats(schema: Any) -> Any:
-    """The schema with formats spelled as the patterns we document: the judge's own ideas of formats differ."""
+    """The schema with formats spelled as the patterns we document, and patterns in ASCII, as JSON Schema means them.
+
+    The judge's own ideas of both differ: it searches with Python's `re`.
+    """
     if isinstance(schema, list):
         return [with_our_formats(part) for part in schema]
     if not isinstance(schema, dict):
@@ -36,6 +39,8 @@ def with_our_formats(schema: Any) -> Any:
     told = {
         key: part if key in ("enum", "const", "default") else with_our_formats(part) for key, part in schema.items()
     }
+    if isinstance(told.get("pattern"), str):
+        told["pattern"] = f"(?a:{told['pattern']})"
     if isinstance(told.get("format"), str):
         told["pattern"] = f"^(?:{formats.PATTERNS[told.pop('format')]})$"
     return told
