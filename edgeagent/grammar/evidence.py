@@ -52,8 +52,8 @@ SPELLED_OUT = 2.0
 LIKELIHOOD_WEIGHT = 0.7
 """What a nat of the model's log-probability of a value counts beside the weights of the words, as fitted with them."""
 
-FREE, LEFT_OUT, NOT_SAID = "free", "left out", "not said"
-"""Why an argument is not held to anything: the model fills it, its default stands, it must be asked for."""
+FREE, LEFT_OUT = "free", "left out"
+"""Why an argument is not held to anything: the model fills it, or its default stands."""
 
 _FORBIDS = re.compile(r"\W*(?:please\W+|no\W+)?(?:do\s+not|don['’]?t|never|under no circumstances)\b", re.IGNORECASE)
 _STILL_ASKS = re.compile(r"\W*(?:please\W+)?(?:do\s+not|don['’]?t|never)\s+(?:forget|fail|hesitate)\b", re.IGNORECASE)
@@ -81,12 +81,6 @@ class Evidence:
     open: tuple[Open, ...] = ()
     why: tuple[tuple[str, str], ...] = ()
 
-    @property
-    def told(self) -> float | None:
-        """The share of the tool's arguments of which the request says something; None for a tool without arguments."""
-        reasons = [reason for _, reason in self.why]
-        return sum(reason not in (FREE, LEFT_OUT, NOT_SAID) for reason in reasons) / len(reasons) if reasons else None
-
 
 @dataclass(frozen=True)
 class _Finding:
@@ -111,7 +105,6 @@ def evidence_of(tool: Tool, request: str) -> Evidence:
         left = finding.left
         if finding.question and (is_required or left is False):
             questions.append(finding.question)
-            why.append((argument.name, NOT_SAID))
             continue
         if finding.question:
             left = False  # An option that nobody has named is left out.

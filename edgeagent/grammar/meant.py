@@ -21,14 +21,6 @@ Evidence = Mapping[str, float]
 MISSING = "missing"
 """The piece of evidence that a required argument is not in the request (1) or that none is missing (0)."""
 
-GIVEN = "given"
-"""The share of the tool's arguments of which the request says something."""
-
-QUESTION = "question"
-"""Whether the request begins with a question word (1) or not (0)."""
-
-QUESTION_WORDS = frozenset(("how", "what", "what's", "when", "where", "which", "who", "whose", "why"))
-
 UNRELATED_REFUSED = 0.95
 """The share of unrelated requests that a threshold of an agent's own keeps from calling a tool."""
 
@@ -69,7 +61,6 @@ def words_shared(tool: Tool, request: str) -> dict[str, float]:
         "description": _share(said, asked),
         "known": _share(asked, list(chain.from_iterable(words))),
         "name": _share(named, asked),
-        QUESTION: float(bool(QUESTION_WORDS.intersection(request.lower().split()[:1]))),
     }
 
 

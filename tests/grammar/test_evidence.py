@@ -148,14 +148,6 @@ def test_texts_with_a_form_of_their_own_are_what_has_it_and_long_ones_stay_free(
     assert dict(found.why) == {"path": "of its form", "due_date": "day", "body": "free"}
 
 
-def test_it_is_told_of_what_share_of_the_arguments_the_request_speaks():
-    told = [
-        evidence_of(agent.by_name["set_setpoint"], request).told
-        for request in ("Set channel 2 to 20 degrees.", "Set channel 2.", "Make it warmer.")
-    ]
-    assert told == [1, 0.5, 0]
-
-
 def test_texts_are_never_asked_for():
     assert missing("notify", "Tell Maria.") == ""
 

@@ -4,8 +4,7 @@ Which: the words of the request decide where they clearly speak of one tool. Whe
 likely the request is behind each tool's text, which is a far better question than which name it would write.
 
 If any: no tool is a class of its own. For the tool that fits best it is weighed how much likelier the request is behind
-its text than behind one that says nothing, in all and for each token, and what words the two share (`grammar/meant.py`,
-weights in `fitted.py`).
+its text than behind one that says nothing, and what words the two share (`grammar/meant.py`, weights in `fitted.py`).
 
 Laws: only tools of the ask are ever chosen. Where nothing can tell them apart, all of those stay, and the model spells
 the name as it likes. What the model could not be asked, for want of room or time, says nothing either way.
@@ -116,19 +115,15 @@ class Chooser:
         found = words_shared(self._agent.family[name], request)
         if name in likely:
             found["writer"] = likely[name] - likely[WRITER]
-            found["writer, a token"] = found["writer"] / len(self._asked(request))
         return {piece: round(value, 3) for piece, value in found.items()}
 
     def _likely(self, names: Sequence[str], request: str, halt: Halt | None) -> dict[str, float]:
         """The log-probability of the request behind each text; empty if it could not be told."""
         if not request.strip():
             return {}
-        asked = self._asked(request)
+        asked = self._tokens(" " + request.strip())[:REQUEST_TOKENS_MAX]
         texts = {name: _text_of(self._agent.family[name], request) for name in names} | SAYS_NOTHING
         return self.shelf.judge({key: Text(self._prefix(text), asked) for key, text in texts.items()}, halt) or {}
-
-    def _asked(self, request: str) -> list[int]:
-        return self._tokens(" " + request.strip())[:REQUEST_TOKENS_MAX]
 
     def _prefix(self, text: str) -> list[int]:
         return [*self._opening, *self._tokens(text)]

@@ -50,7 +50,7 @@ from edgeagent.grammar.clauses import CLAUSES_MAX, divisions
 from edgeagent.grammar.evidence import Evidence, evidence_of, forbids
 from edgeagent.grammar.lexical import Scores
 from edgeagent.grammar.llg import Answer
-from edgeagent.grammar.meant import GIVEN, MISSING, probability, sureness
+from edgeagent.grammar.meant import MISSING, probability, sureness
 
 LINE_TOKENS_MAX = 64
 """The most a small model may write about a result: two sentences."""
@@ -571,8 +571,7 @@ class LlamaDriver:
 
 def _told(chosen: Chosen, evidence: Evidence) -> dict[str, float]:
     """All that says that a call is meant, or none."""
-    said = {} if evidence.told is None else {GIVEN: evidence.told}
-    return {**chosen.evidence, **said, MISSING: float(bool(evidence.missing))}
+    return {**chosen.evidence, MISSING: float(bool(evidence.missing))}
 
 
 def _why(plans: Sequence[_Plan]) -> tuple[tuple[str, str], ...]:

@@ -92,7 +92,7 @@ def test_the_next_run_evaluates_no_tools_text_and_judges_as_the_uncut_one(kept_i
 
 def test_a_run_that_was_answered_without_the_model_leaves_prefix_and_texts_too(kept_in):
     first = kept_in("one")
-    event, _ = first.answer("The plants are thirsty.")
+    event, _ = first.answer("Open a valve.")
     held, places = first.engine.kept(), first.places()
     first.close()
     second = kept_in("two")
