@@ -71,7 +71,7 @@ def _jobs(model: str, live: int, rows: int, beside: int) -> tuple[Job, ...]:
     )
 
 
-JOBS = _jobs("smollm2", live=0, rows=0, beside=24) + _jobs("gemma3-270m", live=60, rows=60, beside=12)
+JOBS = _jobs("smollm2", live=0, rows=0, beside=24) + _jobs("gemma3-270m", live=40, rows=40, beside=8)
 """SmolLM2: every row that was not fitted on (of needle, all 192). Gemma, a base model: enough to see what it can do."""
 
 
