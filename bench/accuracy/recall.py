@@ -1,9 +1,10 @@
-"""How often is the right tool among the k of which a request's words speak most? No model.
+"""How often is the right tool among the k of which a request's words speak most, and how often is it the one chosen?
 
-    python -m bench.accuracy.recall [--part report|fit] [--tools 40]
+    python -m bench.accuracy.recall [--part report|fit] [--tools 40] [--model NAME|FILE]
 
-Once with each row's own tools (`bfcl:live_multiple`, mean 4), once with rows of `bfcl:multiple` merged to agents of so
-many tools. The chooser lets the model compare the best `COMPARED_MAX`.
+With each row's own tools (`bfcl:multiple`, mean 3, and `bfcl:live_multiple`, mean 4), and with rows of `bfcl:multiple`
+merged to agents of so many tools. The chooser lets the model compare the best `COMPARED_MAX`; with `--model` it does,
+and its choice is told too. Nothing is written, so that whole sets take minutes.
 """
 
 from __future__ import annotations
@@ -13,8 +14,12 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from bench.accuracy.cases import Case, cases_of
-from edgeagent.core.agent import Tool
-from edgeagent.driver.llama.choose import COMPARED_MAX
+from bench.accuracy.engines import WINDOW_TOKENS, file_of
+from edgeagent.core.agent import Agent, Tool
+from edgeagent.core.effects import AskModel
+from edgeagent.driver.llama.choose import COMPARED_MAX, SEQUENCES, Chooser
+from edgeagent.driver.llama.engine import Engine
+from edgeagent.driver.llama.template import Template, builtin_template
 from edgeagent.grammar.lexical import Lexicon
 
 KEPT = (1, 2, 4, 8, COMPARED_MAX)
@@ -50,19 +55,42 @@ def place_of(asked: Asked) -> int:
     return sum(score >= scores[right] for name, score in scores.items() if name != right)
 
 
+def chosen_right(rows: Sequence[Asked], engine: Engine, template: Template) -> int:
+    """In how many of the rows the chooser's tool is the right one."""
+    count = 0
+    for place, (request, tools, right) in enumerate(rows):
+        if place % 20 == 19:
+            print(f"{place} of {len(rows)}, {count} right", file=sys.stderr, flush=True)
+        engine.forget()
+        agent = Agent(name="all", tools=tools)
+        ask = AskModel(0, (), agent.tool_names, "call", 1, 0, 0)
+        count += Chooser(agent, engine, template).choose(ask, request).tools == (right,)
+    return count
+
+
 def main() -> int:
-    """Tell both."""
+    """Tell all three."""
     parser = argparse.ArgumentParser(prog="python -m bench.accuracy.recall", description=__doc__)
     parser.add_argument("--part", choices=("report", "fit"), default="report")
     parser.add_argument("--tools", type=int, default=40)
+    parser.add_argument("--model", help="a name in the store, or a .gguf file")
+    parser.add_argument("--threads", type=int)
     given = parser.parse_args()
-    live = list(own_tools(cases_of("bfcl:live_multiple", given.part, 10_000)))
-    merged = list(merged_tools(cases_of("bfcl:multiple", given.part, 10_000), given.tools))
-    for name, rows in (("live_multiple, own tools", live), (f"multiple, merged to {given.tools} tools", merged)):
+    several, live = (cases_of(f"bfcl:{name}", given.part, 0) for name in ("multiple", "live_multiple"))
+    of = {"multiple, own tools": own_tools(several), "live_multiple, own tools": own_tools(live)}
+    of[f"multiple, merged to {given.tools} tools"] = merged_tools(several, given.tools)
+    for name, asked in of.items():
+        rows = list(asked)
         places = [place_of(each) for each in rows]
         shares = ", ".join(f"{sum(place < k for place in places)} in the best {k}" for k in KEPT)
         tools = sum(len(each[1]) for each in rows) / len(rows)
-        print(f"{name}: {len(rows)} rows, {tools:.1f} tools each; right tool {shares}")
+        print(f"{name}: {len(rows)} rows, {tools:.1f} tools each; right tool {shares}", flush=True)
+        if given.model:
+            engine = Engine.load(file_of(given.model), n_ctx=WINDOW_TOKENS, threads=given.threads, sequences=SEQUENCES)
+            template = Template(engine.template or builtin_template(""))
+            print(f"    chosen, with {engine.path.name}: {chosen_right(rows, engine, template)}", flush=True)
+            template.close()
+            engine.close()
     return 0
 
 
