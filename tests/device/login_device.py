@@ -16,6 +16,9 @@ from pathlib import Path
 
 BUSYBOX = "/bin/busybox"
 
+LOGINS_MAX = 50
+"""How often a log-in is offered. Without its terminal each ends at once, and with them the shell that offers them."""
+
 
 def furnish(root: Path, password: str) -> None:
     """Put busybox and one account into the directory."""
@@ -30,14 +33,15 @@ def furnish(root: Path, password: str) -> None:
 
 
 def main() -> None:
-    """Offer a log-in again and again until killed."""
+    """Offer a log-in again and again until killed, `LOGINS_MAX` times at most."""
     root, password = Path(sys.argv[1]), sys.argv[2]
     furnish(root, password)
     child, master = pty.fork()
     if child == 0:
         os.chroot(root)
         os.chdir("/")
-        os.execve("/bin/sh", ["sh", "-c", "while :; do login; done"], {"PATH": "/bin", "TERM": "dumb"})
+        offered = f"n=0; while [ $n -lt {LOGINS_MAX} ]; do n=$((n+1)); login; done"
+        os.execve("/bin/sh", ["sh", "-c", offered], {"PATH": "/bin", "TERM": "dumb"})
     # A second pseudo-terminal stands for the serial line: raw, with the log-in's own terminal behind it.
     outer, outer_slave = pty.openpty()
     attributes = termios.tcgetattr(outer_slave)
