@@ -371,11 +371,13 @@ class LlamaDriver:
         return prompt_tokens(rendered, words, self._engine, bos=self._engine.adds_bos and not begins)
 
     def _alone(self, path: str) -> list[int]:
-        """The prompt of an agent to which nobody has said anything."""
+        """The prompt of an agent to which nothing was said: some templates put the system text into the first words."""
         found = self._prefixes.get(path)
         if found is None:
             text = self._systems[path]
-            found = self._prefixes[path] = self._prompt([Words(text)], [{"role": "system", "content": text}])
+            system = [{"role": "system", "content": text}] if text else []
+            chat = [*system, {"role": "user", "content": ""}]
+            found = self._prefixes[path] = self._prompt([Words(each["content"]) for each in chat], chat)
         return found
 
     def _prefix_tokens(self) -> int:

@@ -12,7 +12,9 @@ from edgeagent.core.agent import Agent, Calls
 from edgeagent.core.effects import AskModel
 from edgeagent.core.events import ModelAnswered, ModelFailed
 from edgeagent.core.values import Message
+from edgeagent.driver.llama.engine import Engine
 from edgeagent.driver.llama.model import LlamaDriver
+from edgeagent.driver.llama.template import builtin_template
 from edgeagent.errors import ModelError
 from examples.greenhouse import agent as greenhouse
 
@@ -133,6 +135,13 @@ def test_an_agent_that_does_not_fit_into_the_window_is_refused_when_it_is_loaded
     wide = dataclasses.replace(AGENT, system="word " * 400)
     with pytest.raises(ModelError, match="--context-tokens"):
         LlamaDriver.load(smollm2, wide, n_ctx=512, threads=1)
+
+
+def test_a_template_that_puts_the_system_text_into_the_first_words_serves_too(smollm2, monkeypatch):
+    monkeypatch.setattr(Engine, "template", builtin_template("gemma3"))
+    driver = LlamaDriver.load(smollm2, AGENT, threads=1)
+    assert call_in(answer(driver, ask())).tool == "set_valve"
+    driver.close()
 
 
 def test_an_agent_without_tools_just_talks(smollm2):
