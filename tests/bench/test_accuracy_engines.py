@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 pytest.importorskip("llama_cpp")
 
 from bench.accuracy.cases import cases_of
-from bench.accuracy.engines import CALL_TOKENS_MAX, ENGINES
+from bench.accuracy.engines import CALL_TOKENS_MAX, ENGINES, Ours
 from bench.accuracy.run import measure
 
 pytestmark = pytest.mark.model
@@ -38,6 +40,19 @@ def test_a_grammar_always_writes_a_call(answers):
 
 def test_what_is_written_freely_ends(answers):
     assert 0 < answers["unconstrained"].answered.tokens <= CALL_TOKENS_MAX
+
+
+def test_a_case_ends_where_it_is_settled_that_there_is_no_call_and_a_loaded_agent_has_read_its_tools(smollm2):
+    joke = dataclasses.replace(cases_of("greenhouse", "report", 1)[0], request="Tell me a joke about cats.", wanted=())
+    evaluated = {}
+    for warm in (False, True):
+        subject = Ours(smollm2, threads=1, warm=warm)
+        subject.begin(joke)
+        event = subject.event(joke)
+        subject.close()
+        assert event.stop == "cancelled" and event.usage.completion <= 2
+        evaluated[warm] = event.usage.evaluated
+    assert evaluated[True] < 40 < 200 < evaluated[False]
 
 
 def test_every_case_costs_time(answers):

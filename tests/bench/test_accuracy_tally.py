@@ -42,6 +42,13 @@ def test_tools_calls_and_refusals_are_counted_among_those_that_want_a_call():
     assert "wrongly_called" not in told
 
 
+def test_the_tool_that_fits_best_counts_whether_it_is_called_or_not():
+    refused, spoke_of_another = Answered((), "No.", best="set_valve"), made(SOUTH, best="notify")
+    told = summary([judged(WANTS, refused), judged(WANTS, spoke_of_another)])
+    assert count(told["right_tool_best"]) == (1, 2)
+    assert "right_tool_best" not in summary([judged(WANTS, WORDS)])
+
+
 def test_wrong_calls_are_counted_among_those_that_want_none():
     told = summary([judged(DENIES, made(NORTH)), judged(DENIES, WORDS)])
     assert count(told["wrongly_called"]) == (1, 2)

@@ -14,7 +14,7 @@ from edgeagent.driver.llama.engine import Beside, Engine, Halt
 
 
 class Text(NamedTuple):
-    """What is judged: how probable is the continuation behind the prefix? That may not be empty."""
+    """What is judged: how probable is the continuation behind the prefix, which may not be empty?"""
 
     prefix: Sequence[int]
     continuation: Sequence[int] = ()

@@ -38,7 +38,7 @@ SEQUENCES = 1 + COMPARED_MAX + 1
 """Of the engine's memory: the conversation, a tool's text each, and one that says nothing."""
 
 HELD_PART = 4
-"""The part of the memory, one in so many tokens, that tools' texts may take before a conversation begins."""
+"""Tools' texts may take one in so many tokens of the window before a conversation begins."""
 
 REQUEST_TOKENS_MAX = 48
 """A request's first tokens say what is wanted; the logits of each take 200 kB while they are compared."""

@@ -204,7 +204,7 @@ class Engine:
         Unless `keep_last` is False the last one always needs to be: its logits are wanted.
         """
         kept = self._kept.setdefault(sequence, [])
-        shared = _shared(kept, tokens)
+        shared = count_shared(kept, tokens)
         if keep_last:
             shared = min(shared, max(0, len(tokens) - 1))
         if shared < len(kept) and not self._cut(sequence, shared):
@@ -642,9 +642,7 @@ def _free(context: Any, model: Any) -> None:
     llama_cpp.llama_model_free(model)
 
 
-def _shared(kept: Sequence[int], tokens: Sequence[int]) -> int:
-    count = min(len(kept), len(tokens))
-    for index in range(count):
-        if kept[index] != tokens[index]:
-            return index
-    return count
+def count_shared(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many tokens both begin with alike."""
+    count = min(len(one), len(other))
+    return next((place for place in range(count) if one[place] != other[place]), count)

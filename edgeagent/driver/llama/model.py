@@ -38,7 +38,7 @@ from edgeagent.driver.llama.choose import SEQUENCES, Chooser, Chosen, request_in
 from edgeagent.driver.llama.compare import Comparer
 from edgeagent.driver.llama.constraint import Compiled, Grammars, check_calls
 from edgeagent.driver.llama.decode import Generation, OnText, generate
-from edgeagent.driver.llama.engine import Engine, Halt, Progress
+from edgeagent.driver.llama.engine import Engine, Halt, Progress, count_shared
 from edgeagent.driver.llama.fitted import digest_of, fitted_for
 from edgeagent.driver.llama.kv import TEXTS_BYTES_MAX, TEXTS_FOLDER, KvStore, Warm, WarmShelf, fingerprint
 from edgeagent.driver.llama.prompt import Words, pack_ids, prompt_tokens
@@ -113,7 +113,6 @@ class LlamaDriver:
         self._systems = {path: self._dialect.system_text(a.system, a.tools) for path, a in agent.by_path.items()}
         self._system = self._systems[""]
         self._prefixes: dict[str, list[int]] = {}
-        self._common = 0
         self._chooser = None if self._dialect.decides or not chooses else Chooser(agent, engine, template)
         self._fitted = fitted_for(engine.model_digest)
         self._needed: Mapping[str, float] = {}
@@ -163,7 +162,7 @@ class LlamaDriver:
     def prove(self) -> None:
         """Do once, without the model, what every ask does. Raises ModelError or GrammarError."""
         for path, agent in self._agent.by_path.items():
-            fixed = len(self._alone(path))
+            fixed = len(self._prefix(path))
             if fixed >= self._engine.n_ctx:
                 raise ModelError(
                     f"system text and tools of agent {agent.name} take {fixed} tokens, and the window has "
@@ -174,7 +173,7 @@ class LlamaDriver:
 
     def describe(self) -> str:
         """What was loaded, in a sentence."""
-        fixed = len(self._alone(""))
+        fixed = len(self._prefix(""))
         return (
             f"{self._engine.path.name} loads; grammars by {self._grammars.kind}; system text and tools take {fixed} of "
             f"{self._engine.n_ctx} tokens"
@@ -370,22 +369,28 @@ class LlamaDriver:
         begins = bool(bos_token) and rendered.startswith(bos_token)
         return prompt_tokens(rendered, words, self._engine, bos=self._engine.adds_bos and not begins)
 
-    def _alone(self, path: str) -> list[int]:
-        """The prompt of an agent to which nothing was said: some templates put the system text into the first words."""
+    def _prefix(self, path: str) -> list[int]:
+        """What each prompt of the agent begins with, whatever is said to it: its system text with the markup around it.
+
+        Told from two prompts, since some templates put the system text into the user's first message.
+        """
         found = self._prefixes.get(path)
         if found is None:
-            text = self._systems[path]
-            system = [{"role": "system", "content": text}] if text else []
-            chat = [*system, {"role": "user", "content": ""}]
-            found = self._prefixes[path] = self._prompt([Words(each["content"]) for each in chat], chat)
+            one, other = (self._opened(path, words) for words in ("U?", "V?"))
+            found = self._prefixes[path] = one[: count_shared(one, other)]
         return found
+
+    def _opened(self, path: str, words: str) -> list[int]:
+        """The prompt of an agent to which only these words were said."""
+        text = self._systems[path]
+        chat = [{"role": "system", "content": text}] if text else []
+        chat.append({"role": "user", "content": words})
+        return self._prompt([Words(each["content"]) for each in chat], chat)
 
     def _prefix_tokens(self) -> int:
         """How much of the memory is the same for every session of this agent; 0 if not all of that stands there."""
-        alone, kept = self._alone(""), self._engine.kept()
-        # After an answer that was written without the model nothing else stands there.
-        all_of_it = len(kept) if len(kept) == self._common else 0
-        return next((n for n, (one, other) in enumerate(zip(kept, alone, strict=False)) if one != other), all_of_it)
+        prefix = self._prefix("")
+        return len(prefix) if self._engine.kept()[: len(prefix)] == prefix else 0
 
     def _plans(self, ask: AskModel, prompt: list[int], halt: Halt) -> tuple[_Plan, ...]:
         """What is to be written: a call, or words, or the model's choice of both; or several calls."""
@@ -412,10 +417,7 @@ class LlamaDriver:
         Logits depend in their last digits on where in the memory a text stands. So it stands behind the tools' texts
         and in front of all else, in a new process as in one that found it kept, and a seed draws the same text in both.
         """
-        alone = self._alone(ask.agent)
-        shared = next((n for n, (one, other) in enumerate(zip(alone, prompt, strict=False)) if one != other), 0)
-        if not ask.agent:
-            self._common = shared
+        shared = count_shared(self._prefix(ask.agent), prompt)
         held = len(self._engine.kept())
         if held < shared:
             self._engine.evaluate(prompt[held:shared], halt=halt, on_progress=self._on_progress)
