@@ -6,8 +6,9 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 READY  := $(VENV)/ready
 # The index has no Linux wheel of llama-cpp-python, so pip compiles it once and keeps the wheel in its cache.
-# Without LLAVA: no images here.
-export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF
+# Without LLAVA: no images here. Without AMX: compiled by Debian 12's compiler its code ends in a segmentation fault
+# (github.com/ggml-org/llama.cpp/pull/26954).
+export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DCMAKE_C_FLAGS=-U__AMX_INT8__ -DCMAKE_CXX_FLAGS=-U__AMX_INT8__
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help

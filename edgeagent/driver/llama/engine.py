@@ -488,7 +488,7 @@ class _Handles:
     @classmethod
     def open(cls, path: Path, n_ctx: int, threads: int, sequences: int, verbose: bool) -> _Handles:
         _start_backend(verbose)
-        model = llama_cpp.llama_model_load_from_file(os.fsencode(path), llama_cpp.llama_model_default_params())
+        model = llama_cpp.llama_model_load_from_file(os.fsencode(path), _model_params(_build()))
         if not model:
             raise ModelError(f"{path}: llama.cpp cannot load it{last_words()}")
         branches = BRANCHES if sequences > 1 else 0
@@ -619,6 +619,21 @@ def _start_backend(verbose: bool) -> None:
     os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # Else an abort in ggml starts a debugger, which may hang.
     llama_cpp.llama_log_set(_on_log, ctypes.c_void_p(0))
     llama_cpp.llama_backend_init()
+
+
+def _build() -> str:
+    """What llama.cpp says of its own build and of this CPU."""
+    return bytes(llama_cpp.llama_print_system_info()).decode("utf-8", "replace")
+
+
+def _model_params(build: str) -> Any:
+    """AMX is never used: compilers before GCC 14 drop the tiles' shapes, and the first product is a segmentation fault.
+
+    Found on Debian 12 with a Xeon; https://github.com/ggml-org/llama.cpp/pull/26954 has the reason.
+    """
+    params = llama_cpp.llama_model_default_params()
+    params.use_extra_bufts = "AMX_INT8 = 1" not in build
+    return params
 
 
 def _context_params(n_ctx: int, threads: int, sequences: int) -> Any:
