@@ -404,14 +404,13 @@ class _Lowering:
             return {"type": "string", **_lengths(least, most, "Length")}
         if not _some_length(tree, least, most):
             return NEVER
-        cut = pattern.within(tree, least, most)
-        longest = pattern.lengths(cut or tree)[1]
-        if self.string_max is not None and longest is None and most is None:
-            cut = pattern.bounded(cut or tree, self.string_max)
+        within = pattern.within(tree, least, most)
+        held = tree if within is None else within
+        if self.string_max is not None and pattern.lengths(held)[1] is None and most is None:
+            held = pattern.bounded(held, self.string_max)
             self.restrict(path, "pattern", f"each endless part at most {self.string_max} times")
-        if cut is not None:
-            return {"type": "string", "pattern": pattern.anchored_regex(cut)}
-        return {"type": "string", "pattern": pattern.anchored_regex(tree), **_lengths(least, most, "Length")}
+        counted = {} if within is not None else _lengths(least, most, "Length")
+        return {"type": "string", "pattern": pattern.anchored_regex(held), **counted}
 
     def _pattern(self, plain: Plain, path: str) -> pattern.Tree | None:
         """Return the one pattern that will be held; a second one beside it is reported."""

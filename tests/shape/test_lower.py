@@ -236,6 +236,13 @@ def test_strings_get_a_bound_when_one_is_given() -> None:
     assert {("a", "maxLength"), ("b", "pattern")} <= set(restricted(lowered))
 
 
+@pytest.mark.parametrize("plain", [{"format": "json-pointer"}, {"pattern": "^(ab)*$"}])
+def test_a_least_length_stays_where_an_endless_pattern_is_bounded(plain: dict[str, str]) -> None:
+    lowered = lower({"type": "string", "minLength": 3, **plain}, where="t", string_max=30).schema
+    assert isinstance(lowered, dict)
+    assert lowered["minLength"] == 3
+
+
 def test_narrowing_holds_beside_the_declared_type() -> None:
     schema = {
         "type": "object",
