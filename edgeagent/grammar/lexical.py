@@ -38,6 +38,11 @@ _STOP = frozenset(
         "which who whom whose how when where why please some any all just also now s t m re ll ve d"
     )
 )
+_CLAUSE = re.compile(r"(?<=[.;!])\s+")
+_DISCLAIMS = re.compile(
+    r"\b(?:never|do not|don't|not (?:for|to|meant)|others?|instead)\b|^use (?:the|an?)\b.*\btools?\b", re.IGNORECASE
+)
+_SNAKE = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
 _INNER_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _VOWEL = re.compile(r"[aeiouy]")
 
@@ -133,10 +138,21 @@ def options_in(schema: Any) -> Iterator[str]:
             yield from options_in(each)
 
 
+def purpose(tool: Tool) -> str:
+    """What the description says that the tool is for, without what it says that others are for, or that it never does.
+
+    "Log a meal. Use log_expense for money." speaks of meals. A description of nothing else is taken as it is.
+    """
+    own = {tool.name, *tool.parameters.schema.get("properties", {})}
+    clauses = _CLAUSE.split(tool.description)
+    kept = [each for each in clauses if not (_DISCLAIMS.search(each) or set(_SNAKE.findall(each)) - own)]
+    return " ".join(kept) or tool.description
+
+
 def weighted_texts(tool: Tool) -> Iterator[tuple[str, float]]:
     """The texts that say what a tool is for, with how much a word of each counts."""
     yield tool.name, NAME_WEIGHT
-    yield tool.description, 1.0
+    yield purpose(tool), 1.0
     for name, schema in tool.parameters.schema.get("properties", {}).items():
         yield name, 1.0
         yield schema.get("description", "") if isinstance(schema, Mapping) else "", 1.0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from edgeagent.core.agent import tool
-from edgeagent.grammar.lexical import Lexicon, stem, stems
+from edgeagent.grammar.lexical import Lexicon, purpose, stem, stems
 from examples.gateway import agent as gateway
 from examples.greenhouse import agent as greenhouse
 
@@ -104,3 +106,21 @@ def test_the_share_of_a_request_that_a_tool_speaks_of():
     assert lexicon.share("Open the north valve.", "set_valve") == 1
     assert lexicon.share("Open the north door.", "set_valve") == pytest.approx(2 / 3)
     assert lexicon.share("Who wrote Hamlet?", "set_valve") == lexicon.share("", "set_valve") == 0
+
+
+@pytest.mark.parametrize(
+    ("description", "kept"),
+    [
+        ("Log a meal. Use log_expense for money spent on food.", "Log a meal."),
+        ("Set the volume. This never pauses or skips anything.", "Set the volume."),
+        ("Play music. Use the playback tools for pausing.", "Play music."),
+        ("Send a file_path to the printer.", "Send a file_path to the printer."),  # its own argument
+        ("Never use this.", "Never use this."),  # nothing else is said
+    ],
+)
+def test_what_other_tools_are_for_says_nothing_of_this_one(description, kept):
+    @tool(idempotent=True)
+    def act(file_path: str) -> None:
+        """Act."""
+
+    assert purpose(dataclasses.replace(act, description=description)) == kept

@@ -22,14 +22,21 @@ from edgeagent.core.effects import AskModel
 from edgeagent.driver.llama.beside import Shelf, Text
 from edgeagent.driver.llama.engine import Engine, Halt
 from edgeagent.driver.llama.template import Template
-from edgeagent.grammar.lexical import Lexicon, Scores, stems
+from edgeagent.grammar.lexical import Lexicon, Scores, purpose, stems
 from edgeagent.grammar.meant import words_shared
+from edgeagent.grammar.verbs import Act, act_of, acts_of, excludes
 
 LEXICAL_WEIGHT = 3.0
 """Nats that a point of the lexical score is worth. In trials with BFCL 2 to 4 were best."""
 
 DECISIVE_MARGIN = 1.5
 """Points by which a tool must lead for its words alone to decide."""
+
+ACT_FITS = 1.0
+"""Points of the lexical score for a tool that does what the request's verb asks for."""
+
+ACT_EXCLUDED = 4.0
+"""Points against one that excludes it: more than words hardly ever speak for a tool."""
 
 COMPARED_MAX = 12
 """The most tools that the model compares for one request: those of which its words speak most."""
@@ -90,7 +97,9 @@ class Chooser:
 
     def spoken_of(self, ask: AskModel, request: str) -> Scores:
         """How much the words of the request speak of each tool of the ask."""
-        return self._lexicons[ask.agent].scores(request, ask.tools)
+        act, family = act_of(request), self._agent.family
+        told = self._lexicons[ask.agent].scores(request, ask.tools)
+        return tuple((name, score + _fit(act, family[name])) for name, score in told)
 
     def begins_with(self, ask: AskModel, request: str, name: str) -> bool:
         """Whether the first word that says something, as a command does, is one of the tool's."""
@@ -148,6 +157,11 @@ def request_in(ask: AskModel) -> str:
     return next((m.text for m in reversed(ask.messages) if m.role == "user"), "")
 
 
+def _fit(act: Act | None, tool: Tool) -> float:
+    """Points for a tool that does what is to be done, and against one that cannot serve it."""
+    return 0.0 if act is None else ACT_FITS if act in acts_of(tool) else -ACT_EXCLUDED * excludes(act, tool)
+
+
 def _text_of(tool: Tool, request: str) -> str:
     """What a tool is for, and its first examples; but never the request itself, or it would explain itself."""
     examples = [each for each in tool.examples if each != request][:EXAMPLES_MAX]
@@ -157,7 +171,7 @@ def _text_of(tool: Tool, request: str) -> str:
 
 
 def _described(tool: Tool) -> str:
-    return " ".join(tool.description.split())[:DESCRIPTION_CHARS_MAX]
+    return " ".join(purpose(tool).split())[:DESCRIPTION_CHARS_MAX]
 
 
 def _rivals(spoken: Scores) -> list[str]:
