@@ -12,15 +12,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from edgeagent.core.agent import Tool
 from edgeagent.core.from_user import Narrowed
 from edgeagent.core.values import canonical_json
-from edgeagent.grammar.lexical import stems
-from edgeagent.grammar.said.dates import When, spans_in, whens_in, written
-from edgeagent.grammar.said.deal import Candidate, deal
+from edgeagent.grammar.lexical import stems, weighted_texts
+from edgeagent.grammar.said.dates import (
+    When,
+    is_negative,
+    is_past,
+    spans_in,
+    speaks_of_time,
+    whens_in,
+    written,
+)
+from edgeagent.grammar.said.deal import LEAD_MAX, Candidate, dealt
 from edgeagent.grammar.said.declared import Argument, arguments_of
 from edgeagent.grammar.said.lists import list_candidates
 from edgeagent.grammar.said.numbers import (
@@ -34,6 +42,7 @@ from edgeagent.grammar.said.numbers import (
 from edgeagent.grammar.said.options import named_options, yes_or_no
 from edgeagent.grammar.said.texts import GIVEN, Part, parts_of, text_candidates
 from edgeagent.grammar.said.words import Words
+from edgeagent.grammar.verbs import act_of, options_for
 from edgeagent.shape.admits import admits
 from edgeagent.shape.pointer import Document
 
@@ -49,11 +58,23 @@ LEFT_OVER = 1.5
 SPELLED_OUT = 2.0
 """Nats for a day with a number over one without: "next month (April 2031)"."""
 
-LIKELIHOOD_WEIGHT = 0.7
-"""What a nat of the model's log-probability of a value counts beside the weights of the words, as fitted with them."""
+LIKELIHOOD_WEIGHT, WORD_BONUS = 0.6, 0.5
+"""What a nat of the model's log-probability of a value counts beside the weights of the words, and nats for each word
+of it, since of two texts the longer one is always less likely. Chosen on the even rows of BFCL."""
+
+ENGLISH = 1 / 3
+"""The share of function words, commands and the tool's words from which on a request is read as English."""
+
+OPTION, OF_ITS_FORM = "option", "of its form"
+
+WEIGHT_OF_NONE = 3.0
+"""Nats that speak for a call of which nothing had to be taken from the request: as for a value that is named."""
 
 FREE, LEFT_OUT = "free", "left out"
 """Why an argument is not held to anything: the model fills it, or its default stands."""
+
+TO_COME = frozenset(stems("remind reminder alarm timer schedule appointment upcoming future"))
+"""Words of tools that have to do with what is to come."""
 
 _FORBIDS = re.compile(r"\W*(?:please\W+|no\W+)?(?:do\s+not|don['’]?t|never|under no circumstances)\b", re.IGNORECASE)
 _STILL_ASKS = re.compile(r"\W*(?:please\W+)?(?:do\s+not|don['’]?t|never)\s+(?:forget|fail|hesitate)\b", re.IGNORECASE)
@@ -72,7 +93,8 @@ class Evidence:
     """What a request says: limits on arguments, optional ones that it gives, and what it leaves open (or nothing).
 
     `open` are the texts, if words have not decided what one of them is; until they are settled, `narrowed` holds them
-    to all of their parts. `why` tells for each argument what its limit comes from.
+    to all of their parts. `why` tells for each argument what its limit comes from, and `dealt` has what was taken from
+    the request. `asked` are the request's stems, `unknown` those of which the tool does not speak.
     """
 
     narrowed: tuple[Narrowed, ...] = ()
@@ -80,6 +102,23 @@ class Evidence:
     missing: str = ""
     open: tuple[Open, ...] = ()
     why: tuple[tuple[str, str], ...] = ()
+    dealt: Mapping[str, Candidate] = field(default_factory=dict)
+    asked: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def sure(self) -> dict[str, float]:
+        """What says how sure the values are: how far the least sure leads and what speaks for it, in nats, the share of
+        the request that neither tool nor values have, and how many options are left out. Nothing of no request."""
+        if not self.asked:
+            return {}
+        said = {word for _, _, text in self.narrowed for word in stems(text)}
+        return {
+            "lead": min((each.lead for each in self.dealt.values()), default=LEAD_MAX),
+            "said": min((each.weight for each in self.dealt.values()), default=WEIGHT_OF_NONE),
+            "unsaid": sum(word not in said for word in self.unknown) / len(self.asked),
+            "left_out": float(sum(why == LEFT_OUT for _, why in self.why)),
+        }
 
 
 @dataclass(frozen=True)
@@ -89,6 +128,7 @@ class _Finding:
     left: Any
     why: str
     question: str = ""
+    dealt: Candidate | None = None
 
 
 def forbids(request: str) -> bool:
@@ -100,6 +140,7 @@ def evidence_of(tool: Tool, request: str) -> Evidence:
     """What the request says of the tool's arguments."""
     reading = _Reading(tool, request)
     narrowed, given, questions, why = [], [], [], []
+    dealt: dict[str, Candidate] = {}
     for argument in reading.arguments.values():
         finding, is_required = reading.finding(argument), argument.required
         left = finding.left
@@ -111,11 +152,24 @@ def evidence_of(tool: Tool, request: str) -> Evidence:
         if left is None or (left is False and is_required):
             why.append((argument.name, FREE))
             continue
+        if finding.dealt is not None:
+            dealt[argument.name] = finding.dealt
         narrowed.append((tool.name, argument.name, canonical_json(left)))
         why.append((argument.name, LEFT_OUT if left is False else finding.why))
         if left is not False and not is_required:
             given.append(argument.name)
-    return Evidence(tuple(narrowed), tuple(given), " ".join(questions), tuple(reading.open), tuple(why))
+    asked = tuple(dict.fromkeys(stems(request)))
+    known = {word for text, _ in weighted_texts(tool) if text != request for word in stems(text)}
+    return Evidence(
+        tuple(narrowed),
+        tuple(given),
+        " ".join(questions),
+        tuple(reading.open),
+        tuple(why),
+        dealt,
+        asked,
+        tuple(word for word in asked if word not in known),
+    )
 
 
 def settled(evidence: Evidence, likelihoods: Mapping[str, Sequence[float]]) -> Evidence:
@@ -123,16 +177,16 @@ def settled(evidence: Evidence, likelihoods: Mapping[str, Sequence[float]]) -> E
 
     `likelihoods` has for each open argument one number a candidate, in their order.
     """
-    rows = [
-        [
-            replace(candidate, weight=candidate.weight + LIKELIHOOD_WEIGHT * likely)
+    rows = {
+        each.argument: [
+            replace(candidate, weight=candidate.weight + _likeliness(candidate, likely))
             for candidate, likely in zip(each.candidates, likelihoods[each.argument], strict=True)
         ]
         for each in evidence.open
-    ]
+    }
     if not rows:
         return evidence
-    chosen = {each.argument: row[place] for each, row, place in zip(evidence.open, rows, deal(rows), strict=True)}
+    chosen = dealt(rows)
     narrowed = tuple(
         (tool, name, canonical_json({"enum": [chosen[name].value]}) if name in chosen else text)
         for tool, name, text in evidence.narrowed
@@ -142,7 +196,12 @@ def settled(evidence: Evidence, likelihoods: Mapping[str, Sequence[float]]) -> E
         (name, f"{chosen[name].why}, compared with {compared[name] - 1}" if name in chosen else reason)
         for name, reason in evidence.why
     )
-    return replace(evidence, narrowed=narrowed, open=(), why=why)
+    return replace(evidence, narrowed=narrowed, open=(), why=why, dealt={**evidence.dealt, **chosen})
+
+
+def _likeliness(candidate: Candidate, likely: float) -> float:
+    """What the model's log-probability of a text counts; nothing where nobody was asked."""
+    return LIKELIHOOD_WEIGHT * likely + WORD_BONUS * len(candidate.value.split()) if likely else 0.0
 
 
 class _Reading:
@@ -153,11 +212,14 @@ class _Reading:
         self._spoken = frozenset(stems(f"{tool.name} {tool.description}"))
         self.arguments = arguments_of(tool.parameters.schema)
         self._said = _words_of(request)
+        self._is_read = _is_english(self._said, self._spoken)
         self._whens = list(whens_in(request))
         self._mentions = mentions_in(request)
         self._numbers = self._deal_numbers()
         self._days = self._deal_days()
         self._lists = self._deal_lists()
+        self._texts_wanted = sum(each.kind == "text" for each in self.arguments.values())
+        self._shared: set[str] = set()
         self._texts = self._deal_texts()
         is_open = any(len({each.value for each in row}) > 1 for row in self._texts.values())
         self.open = [Open(name, tuple(row)) for name, row in self._texts.items()] if is_open else []
@@ -172,15 +234,19 @@ class _Reading:
                 return _Finding(False, "") if said is None else _Finding({"enum": [said]}, "said so")
             case "number":
                 return self._of_number(argument)
+            case "text" | "date" if argument.required and (question := self._asks_for_time(argument)):
+                return _Finding(False, "", question)
             case "date" if argument.name in self._days:
                 return _one(self._days[argument.name])
             case "list" if argument.name in self._lists:
                 return _one(self._lists[argument.name])
-            case "text" if argument.name in self._texts:
+            case "text" if argument.name in self._shared or self._says_nothing(argument):
+                return _Finding(False, "", f"Which {_spoken(argument.name)}?" if argument.required else "")
+            case "text" | "form" if argument.name in self._texts:
                 row = self._texts[argument.name]
                 return _Finding({"enum": list(dict.fromkeys(each.value for each in row))}, row[0].why)
             case "form" if found := self._of_that_form(argument):
-                return _Finding({"enum": found}, "of its form")
+                return _Finding({"enum": found}, OF_ITS_FORM)
             case "text" | "list" | "date":
                 return _Finding(None if argument.required else False, FREE)
         named = argument.words & set(stems(self._request))
@@ -188,14 +254,30 @@ class _Reading:
 
     def _of_options(self, argument: Argument) -> _Finding:
         options = argument.schema["enum"]
-        named = named_options(options, self._request)
+        named = named_options(options, self._request) or options_for(act_of(self._request), options)
         if named:
             return _Finding({"enum": named}, "named")
         return _Finding(None, "", f"Which {_spoken(argument.name)}: {_listed(options)}?")
 
+    def _asks_for_time(self, argument: Argument) -> str:
+        """What to ask where an argument is a time, and the request has none, or one that cannot be meant."""
+        if not argument.is_time or not self._is_read:
+            return ""
+        if not speaks_of_time(self._request):
+            return f"Which {_spoken(argument.name)}?"
+        if is_negative(self._request):
+            return f"{_spoken(argument.name)} must not be negative."
+        if self._spoken & TO_COME and is_past(self._request):
+            return f"{_spoken(argument.name)} must not be in the past."
+        return ""
+
+    def _says_nothing(self, argument: Argument) -> bool:
+        """Whether no part of the request could be a required text."""
+        return argument.required and self._is_read and argument.name not in self._texts
+
     def _of_that_form(self, argument: Argument) -> list[str]:
-        """The words of the request that the argument's pattern lets through; none if it lets several through."""
-        words = dict.fromkeys(word.text for word in self._said.words if argument.required or not word.text.isalpha())
+        """The word of the request that an optional argument's pattern lets through; none if it lets several through."""
+        words = dict.fromkeys(word.text for word in self._said.words if not word.text.isalpha())
         found = [word for word in words if _admits(argument, word)]
         return found if len(found) == 1 else []
 
@@ -265,7 +347,7 @@ class _Reading:
 
     def _deal_texts(self) -> dict[str, list[Candidate]]:
         """The parts that each text argument may be; optional ones only where one speaks for them by itself."""
-        texts = list(self._of_kind("text"))
+        texts = [each for each in self.arguments.values() if each.kind == "text" or _is_of_pattern(each)]
         if not texts:
             return {}
         parts = parts_of(self._said, [*self._whens, *spans_in(self._request)])
@@ -274,23 +356,50 @@ class _Reading:
         quoted = [each for each in parts if each.kind == "quoted" and not named_options(options, each.text)]
         if quoted and len(quoted) == len(required):
             parts = quoted
-        taken = [*self._numbers.values(), *self._days.values(), *self._lists.values()]
+        taken = [*self._numbers.values(), *self._days.values(), *self._lists.values(), *self._named()]
         rows = {each.name: self._fitting(each, parts, taken) for each in required}
         rows = {name: row for name, row in rows.items() if row}
-        taken += _dealt(rows).values()
+        own = _dealt(rows)
+        self._shared = rows.keys() - own.keys() if self._is_read else set()
+        taken += own.values()
         for argument in texts:
             if not argument.required:
                 free = [each for each in self._fitting(argument, parts, taken) if each.weight >= GIVEN]
                 free = [each for each in free if not any(each.overlaps(other) for other in taken)]
                 rows |= {argument.name: free} if free else {}
-        return {name: rows[name] for name in self.arguments if name in rows}
+        return {name: rows[name] for name in self.arguments if name in rows and name not in self._shared}
+
+    def _named(self) -> Iterator[Candidate]:
+        """The options that the request names, where they stand in it."""
+        for argument in self._of_kind("option"):
+            named = named_options(argument.schema["enum"], self._request)
+            begin = self._request.casefold().find(named[0].casefold()) if len(named) == 1 else -1
+            if begin >= 0:
+                yield Candidate(named[0], begin, begin + len(named[0]), why=OPTION)
 
     def _fitting(self, argument: Argument, parts: Sequence[Part], taken: Sequence[Candidate]) -> list[Candidate]:
-        found = text_candidates(argument, self._said, parts, self._spoken, taken)
-        return [each for each in found if _admits(argument, each.value)]
+        found = text_candidates(argument, self._said, parts, self._spoken, taken, is_only=self._texts_wanted == 1)
+        options = [each for each in taken if each.why == OPTION]
+        found = [each for each in found if not any(each.overlaps(option) for option in options)]
+        fitting = [each for each in found if _admits(argument, each.value)]
+        if argument.kind == "form":
+            words = [replace(each, why=OF_ITS_FORM) for each in fitting if " " not in each.value]
+            return words or fitting
+        return fitting
 
     def _of_kind(self, kind: str) -> Iterator[Argument]:
         return (each for each in self.arguments.values() if each.kind == kind)
+
+
+def _is_english(said: Words, spoken: frozenset[str]) -> bool:
+    """Whether so many words are known that what is not found is not there. Never of no words."""
+    known = sum(word.is_cut or word.is_article or word.stem in spoken for word in said.words)
+    return bool(said.words) and known >= ENGLISH * len(said.words)
+
+
+def _is_of_pattern(argument: Argument) -> bool:
+    """Whether it is a required text with a pattern, which a part of the request may have."""
+    return argument.kind == "form" and argument.required and "pattern" in argument.schema
 
 
 def _words_of(request: str) -> Words:
@@ -301,17 +410,15 @@ def _words_of(request: str) -> Words:
 
 def _dealt(rows: Mapping[str, Sequence[Candidate]]) -> dict[str, Candidate]:
     """What each argument gets; nothing for one that could only get a piece of another."""
-    if not rows:
-        return {}
     found: dict[str, Candidate] = {}
-    for name, row, place in zip(rows, rows.values(), deal(list(rows.values())), strict=True):
-        if not any(row[place].overlaps(each) for each in found.values()):
-            found[name] = row[place]
+    for name, candidate in dealt(rows).items():
+        if not any(candidate.overlaps(each) for each in found.values()):
+            found[name] = candidate
     return found
 
 
 def _one(candidate: Candidate) -> _Finding:
-    return _Finding({"enum": [candidate.value]}, candidate.why)
+    return _Finding({"enum": [candidate.value]}, candidate.why, dealt=candidate)
 
 
 def _day(argument: Argument, when: When) -> Candidate | None:

@@ -148,8 +148,77 @@ def test_texts_with_a_form_of_their_own_are_what_has_it_and_long_ones_stay_free(
     assert dict(found.why) == {"path": "of its form", "due_date": "day", "body": "free"}
 
 
-def test_texts_are_never_asked_for():
-    assert missing("notify", "Tell Maria.") == ""
+def test_a_text_of_which_nothing_is_left_is_asked_for():
+    assert missing("notify", "Tell Maria.") == "Which text?"
+    assert missing("notify", "Tell Maria that the pump leaks.") == ""
+
+
+def reminder():
+    @tool(idempotent=True)
+    def remind(message: str, time: str) -> None:
+        """Create a reminder."""
+
+    return remind
+
+
+@pytest.mark.parametrize(
+    ("request_text", "asked"),
+    [
+        ("Remind me to water the roses.", "Which time?"),
+        ("Remind me to water the roses in -5 minutes.", "time must not be negative."),
+        ("Remind me yesterday at 4pm to water the roses.", "time must not be in the past."),
+        ("Remind me tomorrow at 4pm to water the roses.", ""),
+    ],
+)
+def test_a_time_that_is_not_said_or_cannot_be_meant_is_asked_for(request_text, asked):
+    assert evidence_of(reminder(), request_text).missing == asked
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    ["Recuérdame regar las rosas mañana a las cuatro.", "Erinnere mich morgen um vier ans Gießen.", "明天提醒我浇花"],
+)
+def test_what_cannot_be_read_is_not_missed(request_text):
+    assert evidence_of(reminder(), request_text).missing == ""
+
+
+def test_a_past_time_is_a_question_only_to_what_is_still_to_come():
+    @tool(idempotent=True)
+    def sales(time: str) -> None:
+        """Count what was sold."""
+
+    assert evidence_of(sales, "What was sold yesterday?").missing == ""
+
+
+def test_an_option_that_is_named_is_no_text_beside_it():
+    @tool(idempotent=True)
+    def reply(sender: Literal["Maya", "Leo"], text: str) -> None:
+        """Answer a message."""
+
+    assert evidence_of(reply, "Answer Maya.").missing == "Which text?"
+    found = evidence_of(reply, "Answer Maya that dinner is ready.")
+    found = held_to(settled(found, {each.argument: [0.0] * len(each.candidates) for each in found.open}))
+    assert found["text"] == {"enum": ["dinner is ready"]}
+
+
+def test_an_option_is_named_by_another_verb_for_it():
+    @tool(idempotent=True)
+    def tasks(action: Literal["add", "delete"], task: str) -> None:
+        """Manage tasks."""
+
+    assert held_to(evidence_of(tasks, "Remove the task roses."))["action"] == {"enum": ["delete"]}
+
+
+def test_what_is_unsaid_and_how_far_a_value_leads_says_how_sure_a_call_is():
+    @tool(idempotent=True)
+    def mix(alpha: int, beta: int) -> None:
+        """Mix."""
+
+    sure, other = evidence_of(mix, "Mix alpha 2 and beta 18.").sure, evidence_of(mix, "Mix 2 and 18 gently, Bo.").sure
+    assert sure["lead"] > other["lead"]
+    assert sure["said"] > other["said"]
+    assert sure["unsaid"] == 0 < other["unsaid"]
+    assert evidence_of(mix, "").sure == {}
 
 
 def test_shares_and_large_numbers_are_read_as_they_are_meant():
@@ -174,7 +243,8 @@ def test_a_tool_without_arguments_needs_nothing():
     def stop() -> None:
         """Stop."""
 
-    assert evidence_of(stop, "Stop 3 times.") == evidence_of(stop, "")
+    found = evidence_of(stop, "Stop 3 times.")
+    assert (found.narrowed, found.missing, found.given) == ((), "", ())
 
 
 def test_arguments_of_every_type_are_survived():

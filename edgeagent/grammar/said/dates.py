@@ -47,6 +47,40 @@ _SPAN = re.compile(
 )
 
 
+_OF_TIME = re.compile(
+    rf"\d|\b(?:{_MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:to|yester)day|tonight|tomorrow|now|soon|later"
+    r"|earl(?:y|ier)|late|noon|midnight|(?:second|minute|hour|day|week|weekend|month|quarter|year|decade|century)s?"
+    r"|dawn|sunrise|sunset|dusk|mornings?|afternoons?|evenings?|nights?|spring|summer|autumn|fall|winter|immediately"
+    r"|daily|hourly|weekly|monthly|yearly|annual(?:ly)?|current(?:ly)?|latest|recent(?:ly)?|past|future|next|last"
+    r"|previous|before|after|during|until|since|ago|when|whenever|always|christmas|easter"
+    r"|(?:at|by|over) (?:breakfast|lunch|dinner))\b",
+    re.IGNORECASE,
+)
+_NEGATIVE = re.compile(
+    r"(?:\b(?:minus|negative) |(?<![\w-])-)\d+(?:\.\d+)?[ -]?(?:second|sec|minute|min|hour|day|week|month|year)s?\b",
+    re.IGNORECASE,
+)
+_PAST = re.compile(
+    r"\byesterday\b|\blast (?:night|week|month|year|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b|\bago\b",
+    re.IGNORECASE,
+)
+
+
+def speaks_of_time(request: str) -> bool:
+    """Whether the request has any word or number of which a time might be made."""
+    return _OF_TIME.search(request) is not None
+
+
+def is_negative(request: str) -> bool:
+    """Whether the request has a length of time below zero: `minus 5 minutes`."""
+    return _NEGATIVE.search(request) is not None
+
+
+def is_past(request: str) -> bool:
+    """Whether the request has a time that is over: `yesterday at 4pm`."""
+    return _PAST.search(request) is not None
+
+
 @dataclass(frozen=True)
 class Day:
     """A day of the calendar."""

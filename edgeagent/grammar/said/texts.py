@@ -20,7 +20,10 @@ from edgeagent.grammar.said.words import PREPOSITIONS, Word, Words
 PART_WORDS_MAX = 8
 TAIL_WORDS_MAX = 24
 
-TAKEN = 2.0
+UNSAID, UNSAID_MAX = 0.6, 3
+"""Nats against an only text for each word of the request that nothing says then, and how many are counted."""
+
+TAKEN = 4.0
 """Nats against a part of which another argument has a piece."""
 
 GIVEN = 4.0
@@ -40,12 +43,22 @@ def _stem_set(words: str) -> frozenset[str]:
     return frozenset(stem(word) for word in words.split(" "))
 
 
+_INDEFINITE = _words("something anything whatever everything someone anyone somebody anybody some any it them one ones")
+"""Words that name nothing: with these alone it is open what a text is."""
+
 _JOINERS = _words("of and the de vs vs. versus for in on to from with or at a by is as") | {"&"}
 _OF = _words("of the de la & vs for")
-_TAIL_MARKS = _words("that to saying says say reads titled called named about")
+_TAIL_MARKS = _words("with that to saying says say reads titled called named about")
 _LINKS = _words("is are of named called titled as for to in with by be was being name equal equals at on")
 EXPRESSION = re.compile(r"(?<!\w)[\w.()]*(?:\s*[-+*/^=<>]+\s*[\w.()]*\w\)?)+")
 _CODE = re.compile(r"[\w]_\w|\w[/\\@]\w|\d[a-zA-Z]|[a-zA-Z]-?\d")
+_SPELLED = (
+    (_stem_set("email mail"), re.compile(r"\S+@\S+")),
+    (_stem_set("url uri link website"), re.compile(r"\w+://\S+|www\.\S+")),
+    (_stem_set("ip host"), re.compile(r"\d+(?:\.\d+){3}(?::\d+)?")),
+)
+"""Arguments of these names, and how their values are spelled."""
+
 _VERBAL = re.compile(r"(?:ing|ed)$")
 
 
@@ -110,6 +123,7 @@ _MESSAGES = _stem_set("message text body content note reminder task title descri
 WEIGHTS = {
     "named behind": 3.9,
     "an example": 3.8,
+    "spelled as such": 4.0,
     "time for a time": 3.0,
     "spelled as a code": 2.8,
     "quoted": 2.8,
@@ -434,6 +448,8 @@ def _code_signs(place: _Place, argument: Argument) -> Iterator[str]:
         yield "digits for a code" if digits else "no digits for a code"
     elif digits:
         yield "digits"
+    if any(argument.words & names and form.fullmatch(text) for names, form in _SPELLED):
+        yield "spelled as such"
     if len(place.words) == 1 and _CODE.search(text):
         yield "spelled as a code"
     if re.fullmatch(r"[-\d.,%]+", text):
@@ -506,19 +522,57 @@ def _example_signs(part: Part, argument: Argument) -> Iterator[str]:
         yield "near an example"
 
 
+def _is_open(part: Part, said: Words) -> bool:
+    """Whether a part names nothing: `something for me`, `whatever you like`."""
+    inside = [word for word in said.words if part.begin <= word.begin and word.end <= part.end]
+    telling = [word for word in inside if not word.is_cut and word.folded not in _INDEFINITE]
+    left = [word.folded for word in said.words if word.end <= part.end]
+    return "whatever" in left or (not telling and any(word.folded in _INDEFINITE for word in inside))
+
+
+def _is_the_tools(part: Part, signs: Sequence[str]) -> bool:
+    """Whether a part only says what the tool is about: `a timer`, for a timer's name."""
+    by_itself = "an example" in signs or part.kind in ("quoted", "time") or any(char.isdigit() for char in part.text)
+    return "all words are the tool's" in signs and not by_itself
+
+
+def _telling(said: Words, spoken: frozenset[str]) -> list[Word]:
+    """The words of a request that say something which its tool does not: without the word that commands."""
+    words = [word for word in said.words if not word.is_cut and not word.is_article and word.begin > 0]
+    return [word for word in words if word.stem not in spoken and word.folded not in _INDEFINITE]
+
+
 # -- candidates ----------------------------------------------------------------------------------------------------
 
 
 def text_candidates(
-    argument: Argument, said: Words, parts: Iterable[Part], spoken: frozenset[str], taken: Sequence[Candidate] = ()
+    argument: Argument,
+    said: Words,
+    parts: Iterable[Part],
+    spoken: frozenset[str],
+    taken: Sequence[Candidate] = (),
+    *,
+    is_only: bool = False,
 ) -> list[Candidate]:
     """The parts that the argument may be, with their weights, best first; `PARTS_KEPT` of them.
 
-    `taken` is what other arguments have from the request.
+    `taken` is what other arguments have from the request; `is_only` says that no other argument is a text, so that a
+    part that leaves out much of what is said is hardly the one.
     """
+    unsaid = [
+        each
+        for each in _telling(said, spoken | argument.words)
+        if not any(t.begin < each.end and each.begin < t.end for t in taken)
+    ]
     found = []
     for part in parts:
-        weight = sum(WEIGHTS.get(sign, 0.0) for sign in signs_of(part, argument, said, spoken))
+        signs = signs_of(part, argument, said, spoken)
+        if _is_open(part, said) or (argument.required and _is_the_tools(part, signs)):
+            continue
+        weight = sum(WEIGHTS.get(sign, 0.0) for sign in signs)
+        if is_only:
+            left = sum(not (part.begin <= each.begin and each.end <= part.end + 1) for each in unsaid)
+            weight -= UNSAID * min(left, UNSAID_MAX)
         candidate = Candidate(part.text, part.begin, part.end, weight, part.kind)
         if any(candidate.overlaps(each) for each in taken):
             candidate = replace(candidate, weight=weight - TAKEN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edgeagent.grammar.said.dates import whens_in, written
+from edgeagent.grammar.said.dates import is_negative, is_past, speaks_of_time, whens_in, written
 
 
 def texts(request):
@@ -58,3 +58,25 @@ def test_a_time_is_written_in_24_hours_where_that_is_asked_for():
 def test_a_date_that_can_only_be_read_one_way_is_read_so():
     first, second = whens_in("Between 25/12/2030 and 12/26/2030.")
     assert [written(each, "YYYY-MM-DD") for each in (first, second)] == ["2030-12-25", "2030-12-26"]
+
+
+@pytest.mark.parametrize("said", ["Wake me at 6.", "Water it this evening.", "Every Tuesday.", "On the third of May."])
+def test_a_request_speaks_of_time_where_a_word_or_a_number_could_be_one(said):
+    assert speaks_of_time(said)
+
+
+@pytest.mark.parametrize("said", ["Set a timer for the pasta.", "Dinner with Alex, please.", "Remind me to call Bo."])
+def test_a_request_without_any_such_word_does_not(said):
+    assert not speaks_of_time(said)
+
+
+def test_a_length_of_time_below_zero_is_seen():
+    assert is_negative("A timer for minus 5 minutes.")
+    assert is_negative("A timer for -5 min")
+    assert not is_negative("The 10-15 minutes timer, and minus 5 degrees.")
+
+
+def test_a_time_that_is_over_is_seen():
+    assert is_past("Remind me yesterday at 4pm.")
+    assert is_past("It rang an hour ago.")
+    assert not is_past("Remind me on Friday at 4pm, at last.")

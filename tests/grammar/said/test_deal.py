@@ -7,7 +7,7 @@ from itertools import pairwise, permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeagent.grammar.said.deal import ORDER_BONUS, Candidate, deal
+from edgeagent.grammar.said.deal import LEAD_MAX, ORDER_BONUS, Candidate, deal, dealt
 
 
 def piece(place, weight=0.0):
@@ -50,3 +50,14 @@ def test_of_all_permutations_the_best_is_dealt(rows):
     dealt = deal([[piece(place, weight) for place, weight in enumerate(row)] for row in rows])
     best = max(worth(places) for places in permutations(range(4), len(rows)))
     assert abs(worth(dealt) - best) < 1e-6
+
+
+def test_what_is_dealt_tells_by_how_much_it_leads():
+    found = dealt({"a": [piece(0, 3.0), piece(1, 1.0)], "b": [piece(2)]})
+    assert (found["a"].value, found["a"].lead) == (0, 2.0)
+    assert found["b"].lead == LEAD_MAX
+
+
+def test_the_same_value_said_twice_is_no_rival():
+    twice = [Candidate("north", 0, 5, 1.0), Candidate("north", 9, 14, 1.0)]
+    assert dealt({"a": twice})["a"].lead == LEAD_MAX

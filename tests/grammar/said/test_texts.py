@@ -51,3 +51,31 @@ def test_every_part_stands_in_the_request_and_there_are_not_too_many():
 
 def test_a_request_without_words_has_no_parts():
     assert best("city", "?!") == best("city", "") == []
+
+
+@pytest.mark.parametrize("request_text", ["Play something for me.", "Play whatever you think I like.", "Play it."])
+def test_words_that_name_nothing_are_no_text(request_text):
+    assert best("song", request_text) == []
+
+
+def test_what_only_repeats_the_tool_is_no_text():
+    schema = {"properties": {"label": {"type": "string"}}, "required": ["label"]}
+    said = Words.of("Start a timer.")
+    argument = arguments_of(schema)["label"]
+    assert text_candidates(argument, said, parts_of(said), frozenset(("start", "timer"))) == []
+
+
+def test_an_only_text_says_as_much_as_it_can():
+    said = Words.of("Log grilled salmon with rice.")
+    argument = arguments_of({"properties": {"meal": {"type": "string"}}})["meal"]
+    found = text_candidates(argument, said, parts_of(said), frozenset(("log",)), is_only=True)
+    weights = {each.value: each.weight for each in found}
+    assert weights["grilled salmon with rice"] > weights.get("salmon", -9.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("email", "bo@farm.example"), ("url", "https://farm.example/log"), ("ip", "10.0.0.7")],
+)
+def test_an_address_is_told_by_its_spelling(name, value):
+    assert best(name, f"Send Bo at the farm the log of Friday, {value}, now.", others=("text",))[0].value == value
