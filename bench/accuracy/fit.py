@@ -49,7 +49,7 @@ SETS = (
 )
 """What it is fitted on that a call is meant; of needle nothing, since trials had seen all of it."""
 
-CALLED_SETS = {"needle": 48} | dict.fromkeys(SETS, 15)
+CALLED_SETS = dict.fromkeys(SETS, 60)
 """Where calls are made, right and wrong ones, to see how sure they are, with the number of rows."""
 
 WRONGLY_REFUSED = 0.10

@@ -14,7 +14,7 @@ from itertools import chain
 
 from edgeagent.core.agent import Tool
 from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED
-from edgeagent.grammar.lexical import PREFIX_WEIGHT, Scores, is_prefix, stems, weighted_texts
+from edgeagent.grammar.lexical import PREFIX_WEIGHT, Scores, is_prefix, purpose, stems, weighted_texts
 
 Evidence = Mapping[str, float]
 
@@ -51,16 +51,18 @@ def probability(log_odds: float) -> float:
 
 
 def words_shared(tool: Tool, request: str) -> dict[str, float]:
-    """How much of the tool's description and of its name the request has, and all that it says of the request: 0 to 1.
+    """How much of the tool's description and of its name the request has: 0 to 1.
 
-    An example that is the very request does not count, so that examples can be weighed like any other request.
+    `arguments` is how much of the request is only in the tool's arguments, their options and its examples. An example
+    that is the very request does not count, so that examples can be weighed like any other request.
     """
-    asked, said, named = (list(dict.fromkeys(stems(text))) for text in (request, tool.description, tool.name))
+    asked, said, named = (list(dict.fromkeys(stems(text))) for text in (request, purpose(tool), tool.name))
     words = (stems(text) for text, _ in weighted_texts(tool) if text != request)
+    known = _share(asked, list(chain.from_iterable(words)))
     return {
         "description": _share(said, asked),
-        "known": _share(asked, list(chain.from_iterable(words))),
         "name": _share(named, asked),
+        "arguments": known - _share(asked, [*said, *named]),
     }
 
 
@@ -75,17 +77,16 @@ MARGIN_MAX = 12.0
 """Nats by which a tool leads, above which it makes no difference; also those of an only tool."""
 
 
-def sureness(scores: Scores, shares: Sequence[float] | None, compared: int = 0) -> dict[str, float]:
+def sureness(scores: Scores, shares: Sequence[float] | None) -> dict[str, float]:
     """What says how sure a call is: how far its tool leads, and how the model chose what it wrote.
 
     `shares` are the log-probabilities of the tokens that the grammar did not force: none where all were, None where
     nobody knows, and then they say nothing.
-    `compared` is for how many arguments one of several values was chosen.
     """
     of_tools = [score for name, score in scores if name not in (CALL_ODDS, CALL_ODDS_NEEDED)]
     best, second, *_ = (*sorted(of_tools, reverse=True), -math.inf, -math.inf)
     margin = min(MARGIN_MAX, best - second) if second > -math.inf else MARGIN_MAX
-    found = {"margin": margin, "compared": float(compared)}
+    found = {"margin": margin}
     if shares is None:
         return found
     mean = sum(shares) / len(shares) if shares else 0.0

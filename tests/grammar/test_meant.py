@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -52,15 +53,23 @@ def test_what_the_request_has_of_a_tool_is_told_in_shares():
     found = words_shared(open_valve, "Open the north valve for 30 seconds.")
     assert found["name"] == 1
     assert found["description"] == pytest.approx(3 / 4)  # open, valve, seconds; not water
-    assert found["known"] == pytest.approx(3 / 4)  # not north
+    assert found["arguments"] == 0  # north is none of its words, and the others it has by name and description
+
+
+def test_what_only_the_arguments_of_a_tool_say_is_told_apart():
+    @tool(idempotent=True)
+    def forecast(city: str, unit: Literal["celsius", "kelvin"]) -> None:
+        """Tomorrow's weather."""
+
+    assert words_shared(forecast, "Weather in the city of Lund in kelvin")["arguments"] == pytest.approx(2 / 4)
 
 
 def test_the_authors_examples_say_what_a_tool_is_for_but_none_speaks_for_itself():
     example = "Water the roses."
     watering = dataclasses.replace(open_valve, examples=(example, "Give the roses a drink."))
-    assert words_shared(watering, "A drink for the roses!")["known"] == 1
-    assert words_shared(watering, example)["known"] == 1  # water is in the description, roses in the other example
-    assert words_shared(dataclasses.replace(open_valve, examples=(example,)), example)["known"] == 0.5
+    assert words_shared(watering, "A drink for the roses!")["arguments"] == 1
+    assert words_shared(watering, example)["arguments"] == 0.5  # roses are in the other example
+    assert words_shared(dataclasses.replace(open_valve, examples=(example,)), example)["arguments"] == 0
 
 
 def test_a_request_that_shares_no_word_has_nothing_of_a_tool():
@@ -90,11 +99,11 @@ def test_a_tool_that_leads_makes_its_call_surer_and_an_only_one_leads():
 
 def test_the_odds_of_a_call_are_no_tools_score():
     found = sureness((("a", 3.0), ("b", 1.0), ("(call)", 1.5), ("(needed)", 0.5)), (-0.5, -0.1))
-    assert found == {"margin": 2, "written": 2, "mean": -0.3, "least": -0.5, "compared": 0}
+    assert found == {"margin": 2, "written": 2, "mean": -0.3, "least": -0.5}
 
 
 def test_an_engine_that_does_not_tell_what_was_forced_says_nothing_of_the_tokens():
-    assert sureness((("a", 3.0),), None).keys() == {"margin", "compared"}
+    assert sureness((("a", 3.0),), None).keys() == {"margin"}
 
 
 @given(scores, st.lists(st.floats(-30, 0), max_size=9))

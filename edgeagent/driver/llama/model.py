@@ -51,6 +51,7 @@ from edgeagent.grammar.evidence import Evidence, evidence_of, forbids
 from edgeagent.grammar.lexical import Scores
 from edgeagent.grammar.llg import Answer
 from edgeagent.grammar.meant import MISSING, probability, sureness
+from edgeagent.grammar.verbs import act_of, excludes
 
 LINE_TOKENS_MAX = 64
 """The most a small model may write about a result: two sentences."""
@@ -60,6 +61,9 @@ ODDS_SPELLED = -6.0
 
 CLEARLY = 1.0
 """Nats over what is needed for a call, from which on a part of a request asks for one by itself."""
+
+NO_TOOL = "None of my tools does that."
+"""The answer to a request whose verb excludes the tool that fits it best."""
 
 NOTHING_DONE = "Understood: nothing was done."
 """The answer to a request that forbids something."""
@@ -72,8 +76,7 @@ NOTHING_SAID = Evidence()
 class _Plan:
     """What is to be written: a call of one of the tools, words, or either; or the text that is said instead.
 
-    `evidence` is what the request says of the call's arguments, `compared` how many of them the model has chosen a
-    value for among those that the request has, and `meant` what says that a call is meant.
+    `evidence` is what the request says of the call's arguments, and `meant` what says that a call is meant.
     """
 
     answer: Answer
@@ -81,12 +84,12 @@ class _Plan:
     evidence: Evidence = NOTHING_SAID
     scores: Scores = ()
     text: str = ""
-    compared: int = 0
     meant: Mapping[str, float] = field(default_factory=dict)
 
     def wants(self, other: _Plan) -> bool:
         """Whether it is the same call that the other one is, as far as the request says."""
-        return (self.tools, self.evidence) == (other.tools, other.evidence)
+        mine, others = self.evidence, other.evidence
+        return (self.tools, mine.narrowed, mine.given) == (other.tools, others.narrowed, others.given)
 
 
 class LlamaDriver:
@@ -303,7 +306,7 @@ class LlamaDriver:
         parts = self._written(ask, plans, prompt, deadline)
         is_whole = parts[-1].complete and plans[0].answer == "never" and self._chooser is not None
         told = [
-            sureness(each.scores, part.shares, each.compared) | dict(each.meant)
+            sureness(each.scores, part.shares) | dict(each.meant) | dict(each.evidence.sure)
             for each, part in zip(plans, parts, strict=False)
         ]
         self.sureness = tuple(told) if is_whole else ()
@@ -454,16 +457,20 @@ class LlamaDriver:
         if best[0][0] == best[1][0] and not is_command:
             return None  # "the fitness of A and of B", and not "open the one and close the other"
         first, second = (self._planned(ask, chooser, part, halt) for part in parts)
-        if not (self._is_whole(first) and self._is_whole(second)):
+        begins = chooser.begins_with(ask, parts[0], best[0][0])
+        if not (self._is_whole(first, begins=begins) and self._is_whole(second, begins=is_command)):
             return None
         return (first, second, parts[1]) if is_command or first.tools != second.tools else None
 
-    def _is_whole(self, plan: _Plan) -> bool:
-        """Whether a part of a request clearly asks for one call by itself, or forbids one."""
+    def _is_whole(self, plan: _Plan, *, begins: bool) -> bool:
+        """Whether a part of a request clearly asks for one call by itself, or forbids one.
+
+        It does where it `begins` with a word of the tool, as a command does, and a call is meant at all.
+        """
         if plan.text == NOTHING_DONE:
             return True
         scores = dict(plan.scores)
-        is_clear = scores.get(CALL_ODDS, -math.inf) >= scores.get(CALL_ODDS_NEEDED, 0.0) + CLEARLY
+        is_clear = scores.get(CALL_ODDS, -math.inf) >= scores.get(CALL_ODDS_NEEDED, 0.0) + CLEARLY * (not begins)
         return plan.answer == "never" and len(plan.tools) == 1 and is_clear
 
     def _planned(self, ask: AskModel, chooser: Chooser, request: str, halt: Halt) -> _Plan:
@@ -473,6 +480,8 @@ class LlamaDriver:
             return _Plan("only", ask.tools, scores=chooser.spoken_of(ask, request), text=NOTHING_DONE)
         chosen = chooser.choose(ask, request, halt, is_open=is_open)
         evidence = self._said_of(chosen, request)
+        if is_open and excludes(act_of(request), self._agent.family[chosen.tools[0]]):
+            return _Plan("only", ask.tools, scores=chosen.scores, text=NO_TOOL)
         if not is_open:
             return _Plan("never", chosen.tools, evidence, chosen.scores)
         weigh, told = self._fitted.call.weights.log_odds, _told(chosen, evidence)
@@ -489,7 +498,7 @@ class LlamaDriver:
         if plan.answer != "never" or not plan.evidence.open:
             return plan
         evidence = self._comparer.settle(plan.evidence, plan.tools[0], prompt, halt)
-        return replace(plan, evidence=evidence, compared=len(plan.evidence.open))
+        return replace(plan, evidence=evidence)
 
     def _halt(self, ask: AskModel, deadline: float | None) -> Halt:
         def halt() -> Literal["time", "cancelled"] | None:

@@ -99,7 +99,7 @@ def test_without_time_the_words_alone_decide(wide, template):
     wanted = ask(AGENT, "Open the north valve for 30 seconds.")
     chosen = choose(chooser, wanted, lambda: "time")
     assert chosen.tools == ("set_valve",)
-    assert set(chosen.evidence) == {"description", "known", "name"}
+    assert set(chosen.evidence) == {"description", "name", "arguments"}
 
 
 def test_a_settled_call_that_the_words_decide_costs_the_model_nothing(wide, template):

@@ -198,6 +198,11 @@ def test_a_required_argument_that_is_not_said_is_asked_for(driver):
     assert event.text == "Which valve: north, south or mist?"
 
 
+def test_what_asks_for_the_opposite_of_a_tool_is_not_served_by_it(driver):
+    event = answer(driver, ask("Delete the temperature of channel 2.", choice="either"))
+    assert (event.text, event.stop) == ("None of my tools does that.", "end")
+
+
 def test_where_the_words_decide_nothing_the_model_compares(driver):
     event = answer(driver, ask("The plants are thirsty."))
     assert call_in(event).tool == max(event.scores, key=lambda scored: scored[1])[0]
