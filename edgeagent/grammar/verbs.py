@@ -24,7 +24,7 @@ _WORDS_OF: Mapping[Act, str] = {
     "change": "set change update adjust modify edit configure turn switch raise lower increase decrease control",
     "remove": "delete remove erase clear cancel dismiss discard wipe undo uninstall",
     "start": "start begin launch play resume run",
-    "stop": "stop end finish pause halt quit terminate skip",
+    "stop": "stop end finish pause halt quit terminate",
 }
 _VERBS = {word: act for act, words in _WORDS_OF.items() for word in words.split()}
 _ACTS = {stem(verb): act for verb, act in _VERBS.items()}
@@ -74,10 +74,9 @@ def options_for(act: Act | None, options: Sequence[str]) -> list[str]:
     return [option for option in options if act is not None and _VERBS.get(option.casefold()) == act]
 
 
-def excludes(act: Act | None, tool: Tool) -> bool:
-    """Whether the tool does only what does not serve the act."""
-    acts = acts_of(tool) if act is not None else frozenset()
-    return act is not None and bool(acts) and act not in acts and acts <= _EXCLUDED[act]
+def excludes(act: Act | None, acts: frozenset[Act]) -> bool:
+    """Whether a tool of these acts does only what does not serve this one."""
+    return act is not None and bool(acts) and acts <= _EXCLUDED[act]
 
 
 def _known(words: Iterable[str]) -> Iterable[Act]:

@@ -67,17 +67,17 @@ def test_a_tool_does_what_its_name_its_first_word_and_its_options_say():
 )
 def test_a_tool_that_only_does_the_opposite_is_excluded(request_text, served, not_served):
     act = act_of(request_text)
-    assert (excludes(act, served), excludes(act, not_served)) == (False, True)
+    assert (excludes(act, acts_of(served)), excludes(act, acts_of(not_served))) == (False, True)
 
 
 def test_an_authors_example_says_that_a_tool_serves_an_act():
     served = dataclasses.replace(create_reminder, examples=("Show me how to call Bo at six.",))
-    assert not excludes(act_of("Show the number of Bo at noon."), served)
+    assert not excludes(act_of("Show the number of Bo at noon."), acts_of(served))
 
 
 @pytest.mark.parametrize("known", [create_reminder, dismiss_alert, pump, weather])
 def test_a_request_without_a_certain_act_excludes_nothing(known):
-    assert not excludes(act_of("The reminder about the oil, again?"), known)
+    assert not excludes(act_of("The reminder about the oil, again?"), acts_of(known))
 
 
 def test_an_option_that_is_a_verb_of_the_act_is_meant():

@@ -72,6 +72,7 @@ class Chooser:
 
     def __init__(self, agent: Agent, engine: Engine, template: Template) -> None:
         self._agent, self._engine, self._template = agent, engine, template
+        self._acts = {name: acts_of(each) for name, each in agent.family.items()}
         self._lexicons = {path: Lexicon.of(each.tools) for path, each in agent.by_path.items()}
         self.shelf = Shelf(engine)
         """Where the tools' texts wait."""
@@ -97,9 +98,12 @@ class Chooser:
 
     def spoken_of(self, ask: AskModel, request: str) -> Scores:
         """How much the words of the request speak of each tool of the ask."""
-        act, family = act_of(request), self._agent.family
-        told = self._lexicons[ask.agent].scores(request, ask.tools)
-        return tuple((name, score + _fit(act, family[name])) for name, score in told)
+        act, told = act_of(request), self._lexicons[ask.agent].scores(request, ask.tools)
+        return tuple((name, score + _fit(act, self._acts[name])) for name, score in told)
+
+    def excludes(self, name: str, request: str) -> bool:
+        """Whether the tool only does what does not serve the request."""
+        return excludes(act_of(request), self._acts[name])
 
     def begins_with(self, ask: AskModel, request: str, name: str) -> bool:
         """Whether the first word that says something, as a command does, is one of the tool's."""
@@ -157,9 +161,9 @@ def request_in(ask: AskModel) -> str:
     return next((m.text for m in reversed(ask.messages) if m.role == "user"), "")
 
 
-def _fit(act: Act | None, tool: Tool) -> float:
+def _fit(act: Act | None, acts: frozenset[Act]) -> float:
     """Points for a tool that does what is to be done, and against one that cannot serve it."""
-    return 0.0 if act is None else ACT_FITS if act in acts_of(tool) else -ACT_EXCLUDED * excludes(act, tool)
+    return ACT_FITS if act in acts else -ACT_EXCLUDED * excludes(act, acts)
 
 
 def _text_of(tool: Tool, request: str) -> str:

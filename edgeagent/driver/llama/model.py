@@ -51,7 +51,6 @@ from edgeagent.grammar.evidence import Evidence, evidence_of, forbids
 from edgeagent.grammar.lexical import Scores
 from edgeagent.grammar.llg import Answer
 from edgeagent.grammar.meant import MISSING, probability, sureness
-from edgeagent.grammar.verbs import act_of, excludes
 
 LINE_TOKENS_MAX = 64
 """The most a small model may write about a result: two sentences."""
@@ -480,7 +479,7 @@ class LlamaDriver:
             return _Plan("only", ask.tools, scores=chooser.spoken_of(ask, request), text=NOTHING_DONE)
         chosen = chooser.choose(ask, request, halt, is_open=is_open)
         evidence = self._said_of(chosen, request)
-        if is_open and excludes(act_of(request), self._agent.family[chosen.tools[0]]):
+        if is_open and chooser.excludes(chosen.tools[0], request):
             return _Plan("only", ask.tools, scores=chosen.scores, text=NO_TOOL)
         if not is_open:
             return _Plan("never", chosen.tools, evidence, chosen.scores)
