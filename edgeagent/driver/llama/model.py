@@ -456,15 +456,17 @@ class LlamaDriver:
         if best[0][0] == best[1][0] and not is_command:
             return None  # "the fitness of A and of B", and not "open the one and close the other"
         first, second = (self._planned(ask, chooser, part, halt) for part in parts)
-        begins = chooser.begins_with(ask, parts[0], best[0][0])
-        if not (self._is_whole(first, begins=begins) and self._is_whole(second, begins=is_command)):
+        is_apart = best[0][0] != best[1][0]
+        begins = (is_apart and chooser.begins_with(ask, parts[0], best[0][0]), is_apart and is_command)
+        if not all(self._is_whole(plan, begins=each) for plan, each in zip((first, second), begins, strict=True)):
             return None
         return (first, second, parts[1]) if is_command or first.tools != second.tools else None
 
     def _is_whole(self, plan: _Plan, *, begins: bool) -> bool:
         """Whether a part of a request clearly asks for one call by itself, or forbids one.
 
-        It does where it `begins` with a word of the tool, as a command does, and a call is meant at all.
+        It does where it `begins` with a word of the tool, as a command does, and a call is meant at all. Parts of one tool
+        do not, since "compare the one and compare the other" is one call as often as two.
         """
         if plan.text == NOTHING_DONE:
             return True
