@@ -465,8 +465,8 @@ class LlamaDriver:
     def _is_whole(self, plan: _Plan, *, begins: bool) -> bool:
         """Whether a part of a request clearly asks for one call by itself, or forbids one.
 
-        It does where it `begins` with a word of the tool, as a command does, and a call is meant at all. Parts of one tool
-        do not, since "compare the one and compare the other" is one call as often as two.
+        It does where it `begins` with a word of the tool, as a command does, and a call is meant at all. Parts of one
+        tool do not, since "compare the one and compare the other" is one call as often as two.
         """
         if plan.text == NOTHING_DONE:
             return True
