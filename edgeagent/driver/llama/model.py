@@ -51,6 +51,7 @@ from edgeagent.grammar.evidence import Evidence, evidence_of, forbids
 from edgeagent.grammar.lexical import Scores
 from edgeagent.grammar.llg import Answer
 from edgeagent.grammar.meant import MISSING, probability, sureness
+from edgeagent.grammar.said.words import begins_with_verb
 
 LINE_TOKENS_MAX = 64
 """The most a small model may write about a result: two sentences."""
@@ -453,7 +454,7 @@ class LlamaDriver:
             if not forbids(part) and (score <= 0 or evidence_of(self._agent.family[name], part).missing):
                 return None
         is_command = forbids(parts[1]) or chooser.begins_with(ask, parts[1], best[1][0])
-        if best[0][0] == best[1][0] and not is_command:
+        if best[0][0] == best[1][0] and not (is_command and begins_with_verb(parts[1])):
             return None  # "the fitness of A and of B", and not "open the one and close the other"
         first, second = (self._planned(ask, chooser, part, halt) for part in parts)
         is_apart = best[0][0] != best[1][0]

@@ -119,6 +119,13 @@ class Words:
         return [word for word in reversed(self.words) if word.end <= place]
 
 
+def begins_with_verb(request: str) -> bool:
+    """Whether the first word is a verb that asks for something, as far as those are known, or a prohibition."""
+    said = (word for word in _words(request) if word.folded not in _LEADS_COMMAND)
+    first = next(said, None)
+    return first is not None and (first.is_command or first.folded in ("do", "don't", "don’t", "never"))
+
+
 def _words(request: str) -> list[Word]:
     found: list[Word] = []
     for run in _RUN.finditer(request):
