@@ -40,7 +40,8 @@ _STOP = frozenset(
 )
 _CLAUSE = re.compile(r"(?<=[.;!])\s+")
 _DISCLAIMS = re.compile(
-    r"\b(?:never|do not|don't|not (?:for|to|meant)|others?|instead)\b|^use (?:the|an?)\b.*\btools?\b", re.IGNORECASE
+    r"\b(?:never|do not|don't|not (?:for|to|meant)|other tools?|instead)\b|^use (?:the|an?)\b.*\btools?\b",
+    re.IGNORECASE,
 )
 _SNAKE = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
 _INNER_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -97,8 +98,12 @@ class Lexicon:
 
 def stems(text: str) -> list[str]:
     """The stems of a text's words in their order, without numbers and without words that every sentence has."""
-    words = _WORD.findall(_INNER_CAPITAL.sub(" ", text).casefold())
-    return [stem(word) for word in words if word not in _STOP and not word.isdecimal()]
+    return [stem(word) for word in words_of(text) if word not in _STOP and not word.isdecimal()]
+
+
+def words_of(text: str) -> list[str]:
+    """A text's words in their order, in small letters: `setValve` and `set_valve` are two."""
+    return _WORD.findall(_INNER_CAPITAL.sub(" ", text).casefold())
 
 
 @lru_cache(maxsize=4096)

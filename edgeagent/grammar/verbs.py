@@ -7,16 +7,13 @@ nothing. Knows no models.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from edgeagent.core.agent import Tool
-from edgeagent.grammar.lexical import options_in, purpose, stem, stems
+from edgeagent.grammar.lexical import options_in, purpose, stem, stems, words_of
 
 Act = Literal["read", "make", "change", "remove", "start", "stop"]
-
-_WORD = re.compile(r"[^\W_]+")
 
 _WORDS_OF: Mapping[Act, str] = {
     "read": "check read show list view display status inspect monitor watch get query fetch measure",
@@ -29,9 +26,7 @@ _WORDS_OF: Mapping[Act, str] = {
 _VERBS = {word: act for act, words in _WORDS_OF.items() for word in words.split()}
 _ACTS = {stem(verb): act for verb, act in _VERBS.items()}
 
-_WEAK = frozenset(
-    map(stem, _WORD.findall("get fetch query run make write end play turn watch control schedule record"))
-)
+_WEAK = frozenset(map(stem, words_of("get fetch query run make write end play turn watch control schedule record")))
 """Verbs that say of a tool what it does, and little of a request: "get me a taxi", "turn the page"."""
 
 _EXCLUDED: Mapping[Act, frozenset[Act]] = {
@@ -51,12 +46,12 @@ _PARTICLES = frozenset(("in", "out", "off"))
 
 def act_of(request: str) -> Act | None:
     """What the request wants done, by the first word that says something; None if that is not certain."""
-    spelled = [word.casefold() for word in _WORD.findall(request)]
+    spelled = words_of(request)
     told = [word for word in stems(request) if word not in _POLITE]
     act = _ACTS.get(told[0]) if told and told[0] not in _WEAK else None
     if act is None:
         return None
-    place = next(n for n, word in enumerate(spelled) if stem(word) == told[0])
+    place = [stem(word) for word in spelled].index(told[0])
     behind = "".join(spelled[place + 1 : place + 2])
     return None if behind in _PARTICLES or behind.endswith("ing") else act
 

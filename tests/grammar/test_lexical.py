@@ -115,6 +115,7 @@ def test_the_share_of_a_request_that_a_tool_speaks_of():
         ("Set the volume. This never pauses or skips anything.", "Set the volume."),
         ("Play music. Use the playback tools for pausing.", "Play music."),
         ("Send a file_path to the printer.", "Send a file_path to the printer."),  # its own argument
+        ("Log in. Share a file with others.", "Log in. Share a file with others."),
         ("Never use this.", "Never use this."),  # nothing else is said
     ],
 )

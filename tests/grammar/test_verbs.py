@@ -6,6 +6,8 @@ import dataclasses
 from typing import Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from edgeagent import tool
 from edgeagent.grammar.verbs import act_of, acts_of, excludes, options_for
@@ -42,11 +44,19 @@ def weather(city: str) -> None:
         ("Start brewing coffee.", None),  # it is about brewing
         ("Get me a taxi.", None),
         ("How dry is the soil?", None),
+        ("deleteReminder 3", "remove"),
         ("", None),
     ],
 )
 def test_the_act_is_that_of_the_first_word_that_says_something(request_text, act):
     assert act_of(request_text) == act
+
+
+@given(
+    st.text(max_size=60) | st.lists(st.sampled_from(["set", "Valve", "check", "in", "_", "Übung", "3"])).map("".join)
+)
+def test_any_text_has_an_act_or_none(request_text):
+    assert act_of(request_text) in (None, "read", "make", "change", "remove", "start", "stop")
 
 
 def test_a_tool_does_what_its_name_its_first_word_and_its_options_say():
