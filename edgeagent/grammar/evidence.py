@@ -108,8 +108,11 @@ class Evidence:
 
     @property
     def sure(self) -> dict[str, float]:
-        """What says how sure the values are: how far the least sure leads and what speaks for it, in nats, the share of
-        the request that neither tool nor values have, and how many options are left out. Nothing of no request."""
+        """What says how sure the values are; nothing of no request.
+
+        `lead` and `said`: by how many nats the least sure value leads, and how many speak for the least said one;
+        `unsaid`: the share of the request that neither the tool nor the values have; `left_out`: optional arguments.
+        """
         if not self.asked:
             return {}
         said = {word for _, _, text in self.narrowed for word in stems(text)}
@@ -175,17 +178,12 @@ def evidence_of(tool: Tool, request: str) -> Evidence:
 def settled(evidence: Evidence, likelihoods: Mapping[str, Sequence[float]]) -> Evidence:
     """The evidence with each open argument held to one part, by its words and the log-probabilities of its candidates.
 
-    `likelihoods` has for each open argument one number a candidate, in their order.
+    `likelihoods` has for an open argument one number a candidate, in their order. Where it has none, the words alone
+    decide.
     """
-    rows = {
-        each.argument: [
-            replace(candidate, weight=candidate.weight + _likeliness(candidate, likely))
-            for candidate, likely in zip(each.candidates, likelihoods[each.argument], strict=True)
-        ]
-        for each in evidence.open
-    }
-    if not rows:
+    if not evidence.open:
         return evidence
+    rows = {each.argument: _weighed(each, likelihoods.get(each.argument)) for each in evidence.open}
     chosen = dealt(rows)
     narrowed = tuple(
         (tool, name, canonical_json({"enum": [chosen[name].value]}) if name in chosen else text)
@@ -199,9 +197,14 @@ def settled(evidence: Evidence, likelihoods: Mapping[str, Sequence[float]]) -> E
     return replace(evidence, narrowed=narrowed, open=(), why=why, dealt={**evidence.dealt, **chosen})
 
 
-def _likeliness(candidate: Candidate, likely: float) -> float:
-    """What the model's log-probability of a text counts; nothing where nobody was asked."""
-    return LIKELIHOOD_WEIGHT * likely + WORD_BONUS * len(candidate.value.split()) if likely else 0.0
+def _weighed(question: Open, likelihoods: Sequence[float] | None) -> Sequence[Candidate]:
+    """The candidates with what the model's log-probability of each, and its length, count beside the words."""
+    if likelihoods is None:
+        return question.candidates
+    return [
+        replace(each, weight=each.weight + LIKELIHOOD_WEIGHT * likely + WORD_BONUS * len(each.value.split()))
+        for each, likely in zip(question.candidates, likelihoods, strict=True)
+    ]
 
 
 class _Reading:

@@ -70,13 +70,6 @@ class Lexicon:
         asked = [self._alike(word) for word in dict.fromkeys(stems(request))]
         return tuple((name, sum(self._weight(name, alike) for alike in asked)) for name in names)
 
-    def share(self, request: str, name: str) -> float:
-        """How much of what the request says, by its words, the tool speaks of: 0 to 1."""
-        asked = [self._alike(word) for word in dict.fromkeys(stems(request))]
-        words = self.counts[name]
-        found = (max((sure for word, sure in alike if word in words), default=0.0) for alike in asked)
-        return sum(found) / len(asked) if asked else 0.0
-
     def has(self, name: str, word: str) -> bool:
         """Whether this stem, or one that it may mean, is among the tool's words."""
         return any(each in self.counts[name] for each, _ in self._alike(word))

@@ -101,7 +101,7 @@ def test_a_number_out_of_bounds_is_said():
 
 def settled_by_words(name, request):
     found = evidence_of(agent.by_name[name], request)
-    found = settled(found, {each.argument: [0.0] * len(each.candidates) for each in found.open})
+    found = settled(found, {})
     return {argument: json.loads(text)["enum"] for _, argument, text in found.narrowed}
 
 
@@ -197,7 +197,7 @@ def test_an_option_that_is_named_is_no_text_beside_it():
 
     assert evidence_of(reply, "Answer Maya.").missing == "Which text?"
     found = evidence_of(reply, "Answer Maya that dinner is ready.")
-    found = held_to(settled(found, {each.argument: [0.0] * len(each.candidates) for each in found.open}))
+    found = held_to(settled(found, {}))
     assert found["text"] == {"enum": ["dinner is ready"]}
 
 

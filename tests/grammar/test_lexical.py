@@ -101,13 +101,6 @@ def test_an_agent_of_no_tools_has_no_scores():
     assert Lexicon.of([]).scores("anything", ()) == ()
 
 
-def test_the_share_of_a_request_that_a_tool_speaks_of():
-    lexicon = Lexicon.of(greenhouse.tools)
-    assert lexicon.share("Open the north valve.", "set_valve") == 1
-    assert lexicon.share("Open the north door.", "set_valve") == pytest.approx(2 / 3)
-    assert lexicon.share("Who wrote Hamlet?", "set_valve") == lexicon.share("", "set_valve") == 0
-
-
 @pytest.mark.parametrize(
     ("description", "kept"),
     [

@@ -25,7 +25,7 @@ class Comparer:
         for each in evidence.open:
             told = self._likelihoods(each, tool, prompt, halt) if self._engine.sequences > 1 else None
             if told is None:
-                return settled(evidence, {one.argument: [0.0] * len(one.candidates) for one in evidence.open})
+                return settled(evidence, {})
             likelihoods[each.argument] = told
         return settled(evidence, likelihoods)
 

@@ -306,7 +306,7 @@ class LlamaDriver:
         parts = self._written(ask, plans, prompt, deadline)
         is_whole = parts[-1].complete and plans[0].answer == "never" and self._chooser is not None
         told = [
-            sureness(each.scores, part.shares) | dict(each.meant) | dict(each.evidence.sure)
+            sureness(each.scores, part.shares) | dict(each.meant) | each.evidence.sure
             for each, part in zip(plans, parts, strict=False)
         ]
         self.sureness = tuple(told) if is_whole else ()
@@ -453,15 +453,15 @@ class LlamaDriver:
         for part, (name, score) in zip(parts, best, strict=True):
             if not forbids(part) and (score <= 0 or evidence_of(self._agent.family[name], part).missing):
                 return None
-        is_command = forbids(parts[1]) or chooser.begins_with(ask, parts[1], best[1][0])
-        if best[0][0] == best[1][0] and not (is_command and begins_with_verb(parts[1])):
+        is_apart, is_command = best[0][0] != best[1][0], chooser.begins_with(ask, parts[1], best[1][0])
+        if not (is_apart or forbids(parts[1]) or (is_command and begins_with_verb(parts[1]))):
             return None  # "the fitness of A and of B", and not "open the one and close the other"
         first, second = (self._planned(ask, chooser, part, halt) for part in parts)
-        is_apart = best[0][0] != best[1][0]
         begins = (is_apart and chooser.begins_with(ask, parts[0], best[0][0]), is_apart and is_command)
         if not all(self._is_whole(plan, begins=each) for plan, each in zip((first, second), begins, strict=True)):
             return None
-        return (first, second, parts[1]) if is_command or first.tools != second.tools else None
+        is_other = is_command or forbids(parts[1]) or first.tools != second.tools
+        return (first, second, parts[1]) if is_other else None
 
     def _is_whole(self, plan: _Plan, *, begins: bool) -> bool:
         """Whether a part of a request clearly asks for one call by itself, or forbids one.

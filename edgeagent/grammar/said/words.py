@@ -120,10 +120,9 @@ class Words:
 
 
 def begins_with_verb(request: str) -> bool:
-    """Whether the first word is a verb that asks for something, as far as those are known, or a prohibition."""
-    said = (word for word in _words(request) if word.folded not in _LEADS_COMMAND)
-    first = next(said, None)
-    return first is not None and (first.is_command or first.folded in ("do", "don't", "don’t", "never"))
+    """Whether the first word is a verb that asks for something, as far as those are known."""
+    first = next((word for word in _words(request) if word.folded not in _LEADS_COMMAND), None)
+    return first is not None and first.is_command
 
 
 def _words(request: str) -> list[Word]:

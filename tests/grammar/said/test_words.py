@@ -7,8 +7,8 @@ import pytest
 from edgeagent.grammar.said.words import begins_with_verb
 
 
-@pytest.mark.parametrize("said", ["Close the mist valve.", "then please open it", "do not touch it", "never open it"])
-def test_a_part_that_commands_or_forbids_begins_with_a_verb(said):
+@pytest.mark.parametrize("said", ["Close the mist valve.", "then please open it", "Open it."])
+def test_a_part_that_commands_begins_with_a_verb(said):
     assert begins_with_verb(said)
 
 
