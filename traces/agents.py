@@ -12,7 +12,7 @@ from edgeagent.driver.serial.board_tools import Board
 from edgeagent.driver.serial.description import load_description
 from edgeagent.driver.serial.device import device_tools
 from edgeagent.policy.formula import arg, failed, once
-from edgeagent.policy.library import (
+from edgeagent.policy.ready import (
     at_most,
     confirm_before,
     guard,

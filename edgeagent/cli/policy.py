@@ -16,9 +16,9 @@ from edgeagent.core.effects import CallTool
 from edgeagent.core.state import State
 from edgeagent.errors import ConfigError, ExitCode, TraceDisagrees
 from edgeagent.policy.guard import Allow, Ask, Guard, Halt, Refuse, RuleGuard, Verdict
-from edgeagent.policy.library import Rule
 from edgeagent.policy.monitor import Monitor, memory_sentence
 from edgeagent.policy.origin_guard import ValuesFromUser
+from edgeagent.policy.ready import Rule
 from edgeagent.runtime.operator import operator_rules, with_rules
 from edgeagent.runtime.recording import Recording, effects_of, load_recording, records_of
 from edgeagent.runtime.wiring import agent_path, guard_of, load_agent

@@ -21,9 +21,9 @@ from edgeagent.core.step import halt, refuse, step
 from edgeagent.errors import ConfigError
 from edgeagent.policy.fact import Fact, Signature, of_effect, of_event, what_happened
 from edgeagent.policy.formula import Argument, speaks_of_calls, walk
-from edgeagent.policy.library import Rule
 from edgeagent.policy.monitor import Memory, Monitor, Value, as_value
 from edgeagent.policy.narrowing import Narrowed, needs_of, schema_of
+from edgeagent.policy.ready import Rule
 
 
 class Allow(msgspec.Struct, frozen=True, tag=True):

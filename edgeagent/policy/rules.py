@@ -33,7 +33,8 @@ from edgeagent.policy.formula import (
     until,
     untrusted,
 )
-from edgeagent.policy.library import (
+from edgeagent.policy.origin_guard import require_origin, values_from_user
+from edgeagent.policy.ready import (
     Rule,
     at_most,
     confirm_before,
@@ -49,7 +50,6 @@ from edgeagent.policy.library import (
     requires_before,
     rule,
 )
-from edgeagent.policy.origin_guard import require_origin, values_from_user
 
 __all__ = [
     "SESSION",

@@ -20,7 +20,7 @@ from functools import reduce
 from typing import Any, NoReturn, TypeVar
 
 from edgeagent.errors import ConfigError
-from edgeagent.policy import library
+from edgeagent.policy import ready
 from edgeagent.policy.formula import (
     SESSION,
     Formula,
@@ -39,7 +39,7 @@ from edgeagent.policy.formula import (
     tainted,
     window,
 )
-from edgeagent.policy.library import Rule
+from edgeagent.policy.ready import Rule
 
 T = TypeVar("T")
 
@@ -176,28 +176,26 @@ _Make = Callable[[_Reader, dict[str, Any]], Rule]
 _FIXED_VERDICT = ("confirm_before", "confirm_below", "lock_after_no", "halt_when")
 
 RULES: dict[str, _Make] = {
-    "at_most": lambda r, c: library.at_most(r.count("n"), *r.tools(needed=False), per=r.window("per"), **c),
-    "confirm_before": lambda r, c: library.confirm_before(
-        *r.tools(needed=False), when=r.optional_condition("when"), **c
-    ),
-    "confirm_below": lambda r, c: library.confirm_below(r.number("probability"), *r.tools(needed=False), **c),
-    "cooldown": lambda r, c: library.cooldown(r.tools(), r.number("seconds"), **c),
-    "guard": lambda r, c: library.guard(r.tools(), r.condition("require"), **c),
-    "halt_when": lambda r, c: library.halt_when(r.condition("when"), **c),
-    "lock_after_no": lambda r, c: library.lock_after_no(*r.tools(), within=r.window("within"), **c),
-    "never": lambda r, c: library.never(*r.tools(needed=False), when=r.optional_condition("when"), **c),
-    "no_effect_after_untrusted": lambda r, c: library.no_effect_after_untrusted(
+    "at_most": lambda r, c: ready.at_most(r.count("n"), *r.tools(needed=False), per=r.window("per"), **c),
+    "confirm_before": lambda r, c: ready.confirm_before(*r.tools(needed=False), when=r.optional_condition("when"), **c),
+    "confirm_below": lambda r, c: ready.confirm_below(r.number("probability"), *r.tools(needed=False), **c),
+    "cooldown": lambda r, c: ready.cooldown(r.tools(), r.number("seconds"), **c),
+    "guard": lambda r, c: ready.guard(r.tools(), r.condition("require"), **c),
+    "halt_when": lambda r, c: ready.halt_when(r.condition("when"), **c),
+    "lock_after_no": lambda r, c: ready.lock_after_no(*r.tools(), within=r.window("within"), **c),
+    "never": lambda r, c: ready.never(*r.tools(needed=False), when=r.optional_condition("when"), **c),
+    "no_effect_after_untrusted": lambda r, c: ready.no_effect_after_untrusted(
         *r.tools(needed=False), within=r.window("within"), **c
     ),
-    "only_between": lambda r, c: library.only_between(
+    "only_between": lambda r, c: ready.only_between(
         r.tools(), r.time("start"), r.time("end"), utc_offset_minutes=r.offset("utc_offset_minutes"), **c
     ),
-    "quorum": lambda r, c: library.quorum(r.count("k"), r.tools(), *r.conditions("of"), **c),
-    "requires_before": lambda r, c: library.requires_before(
+    "quorum": lambda r, c: ready.quorum(r.count("k"), r.tools(), *r.conditions("of"), **c),
+    "requires_before": lambda r, c: ready.requires_before(
         r.tools(), r.tool_or_condition("before"), within=r.window("within"), **c
     ),
 }
-"""How each rule is made from its table; the names are those of the library."""
+"""How each rule is made from its table; the names are those of the ready rules."""
 
 
 # -- conditions ----------------------------------------------------------------------------------------------------

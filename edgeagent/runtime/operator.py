@@ -11,7 +11,7 @@ from typing import Any
 
 from edgeagent.core.agent import Agent
 from edgeagent.errors import ConfigError
-from edgeagent.policy.library import Rule
+from edgeagent.policy.ready import Rule
 from edgeagent.policy.table import rules_from_table
 from edgeagent.runtime.config import FILE_NAME
 

@@ -16,9 +16,9 @@ from edgeagent.errors import ConfigError
 from edgeagent.policy.guard import Ask, Refuse
 from edgeagent.policy.joint import JointGuard, guard_for
 from edgeagent.policy.labels import Labels, Record, described, egress, handle, read, text
-from edgeagent.policy.library import confirm_before, never
 from edgeagent.policy.origin_guard import require_origin, values_from_user
 from edgeagent.policy.provenance import CHARS_MAX, RECORDS_MAX
+from edgeagent.policy.ready import confirm_before, never
 from tests.policy.office import EVIL, FILES, LABELS, MAIL, TOOLS, Office
 
 

@@ -17,7 +17,7 @@ from edgeagent.errors import ConfigError
 from edgeagent.policy.fact import Fact
 from edgeagent.policy.formula import arg, at_least, call, confident, confirmed, failed, once, returned, said, since
 from edgeagent.policy.guard import ALLOW, Ask, Halt, Refuse, RuleGuard
-from edgeagent.policy.library import (
+from edgeagent.policy.ready import (
     Rule,
     at_most,
     confirm_before,

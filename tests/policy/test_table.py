@@ -8,7 +8,7 @@ import pytest
 
 from edgeagent.errors import ConfigError
 from edgeagent.policy.formula import arg, at_least, confident, confirmed, failed, once, returned, said, tainted
-from edgeagent.policy.library import (
+from edgeagent.policy.ready import (
     at_most,
     confirm_before,
     confirm_below,

@@ -13,7 +13,7 @@ from edgeagent.core.state import State
 from edgeagent.driver.person import Decision, PersonDriver
 from edgeagent.driver.scripted import ScriptedModel
 from edgeagent.driver.tool import ToolDriver
-from edgeagent.policy.library import confirm_before
+from edgeagent.policy.ready import confirm_before
 from edgeagent.runtime.resume import resume_session
 from edgeagent.runtime.session import Session, new_session
 from edgeagent.runtime.wiring import step_of

@@ -12,7 +12,7 @@ from edgeagent.core.replay import replay
 from edgeagent.core.state import State
 from edgeagent.core.values import Usage
 from edgeagent.driver.scripted import ScriptedModel
-from edgeagent.policy.library import at_most, no_effect_after_untrusted
+from edgeagent.policy.ready import at_most, no_effect_after_untrusted
 from edgeagent.runtime.loop import Loop
 from edgeagent.runtime.wiring import drivers_of, step_of
 from edgeagent.trace.snapshot import decode_state, encode_state

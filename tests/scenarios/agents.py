@@ -6,7 +6,7 @@ from edgeagent.codec.dialect import Plain
 from edgeagent.core.agent import Agent, tool
 from edgeagent.core.budget import Budget
 from edgeagent.policy.formula import arg, at_least, confirmed, failed
-from edgeagent.policy.library import (
+from edgeagent.policy.ready import (
     at_most,
     confirm_before,
     cooldown,

@@ -18,7 +18,7 @@ from edgeagent.core.effects import AskModel, CallTool
 from edgeagent.core.events import Event, ModelAnswered, SessionStarted, ToolFailed, ToolReturned, UserSaid
 from edgeagent.core.state import State
 from edgeagent.core.values import Usage
-from edgeagent.policy.library import confirm_before
+from edgeagent.policy.ready import confirm_before
 from edgeagent.runtime import golden
 from edgeagent.runtime.recording import effects_of, load_recording
 from edgeagent.runtime.wiring import step_of
