@@ -81,8 +81,8 @@ def main(as_json: bool, models: tuple[Path, ...], peers: tuple[str, ...], rounds
 
 def default_models() -> tuple[Path, ...]:
     """The two models at hand, as far as they were pulled."""
-    from edgeagent.driver.llama.store import find
     from edgeagent.errors import EdgeAgentError
+    from edgeagent.models.store import find
 
     found = []
     for name in ("smollm2", "gemma3-270m"):

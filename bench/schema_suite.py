@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bench.acceptors import Acceptor, Gbnf, Llguidance, vocabulary
-from edgeagent.driver.llama.store import find
 from edgeagent.errors import ExitCode, GrammarError, ModelError, ShapeError
 from edgeagent.grammar.gbnf import gbnf, spelled
 from edgeagent.grammar.llg import value_grammar
+from edgeagent.models.store import find
 from edgeagent.shape.admits import admits
 from edgeagent.shape.lower import Lowered, Relaxation, lower
 from edgeagent.shape.parse import parse

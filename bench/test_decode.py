@@ -9,8 +9,8 @@ import pytest
 
 from bench.greenhouse import FRAME, REQUESTS, TOOLS, prompt
 from bench.peers.here import MAX_TOKENS, Dictated
-from edgeagent.driver.llama.store import find
 from edgeagent.grammar.llg import calls_grammar
+from edgeagent.models.store import find
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ REQUESTS = (
 # Peak memory as the kernel has seen it for this address space; ru_maxrss would count the parent's too, before exec.
 CHILD = """
 import sys
-from edgeagent.cli.main import cli
+from edgeagent.doors.cli.main import cli
 cli.main(sys.argv[1:], standalone_mode=False)
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print("peak_kb", peak.split()[1], file=sys.stderr)

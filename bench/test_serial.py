@@ -13,12 +13,12 @@ from collections.abc import Callable
 import pytest
 
 from bench.measure import ratio
-from edgeagent.driver.serial import smp
-from edgeagent.driver.serial.console import Console
-from edgeagent.driver.serial.outcome import Done
-from edgeagent.driver.serial.port import PortSettings, SerialPort
-from edgeagent.driver.serial.profile import load_profile
-from edgeagent.driver.serial.screen import Cutter, Screen
+from edgeagent.driver.bus import smp
+from edgeagent.driver.line.console import Console
+from edgeagent.driver.line.outcome import Done
+from edgeagent.driver.line.port import PortSettings, SerialPort
+from edgeagent.driver.line.profile import load_profile
+from edgeagent.driver.line.screen import Cutter, Screen
 
 KILOBYTE = (b"\x1b[?2004hroot@board:~# ls -l /etc\r\n\x1b[?2004l\r" + b"-rw-r--r-- 1 root root 367 motd\r\n" * 32)[
     :1024

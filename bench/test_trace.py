@@ -92,7 +92,7 @@ def test_resume(long_session: Path, record_figure: Callable[[str, float], None])
 def test_warm(record_figure: Callable[[str, float], None]) -> None:
     """First token of a resumed session with a prefix of 500 tokens, as a share of evaluating the prefix again."""
     from bench.warm import measure
-    from edgeagent.driver.llama.store import find
+    from edgeagent.models.store import find
 
     warmth = measure(find("smollm2"), rounds=3)
     assert warmth.same_text

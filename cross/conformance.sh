@@ -64,7 +64,7 @@ tests() {
     SECONDS_MAX=${TESTS_SECONDS_MAX:-2400} inside -u -m pytest -p few_examples -p no:cacheprovider -p no:benchmark \
         -m "not slow and not model" -W error --basetemp=/tmp/t --durations=5 -rs \
         -o faulthandler_timeout="${TEST_SECONDS_MAX:-600}" -o faulthandler_exit_on_timeout=true \
-        tests/core tests/policy tests/shape tests/codec tests/trace tests/scenarios tests/driver/serial ${TESTS_MORE:-}
+        tests/core tests/policy tests/shape tests/codec tests/trace tests/scenarios tests/driver/line tests/driver/device tests/driver/bus ${TESTS_MORE:-}
 }
 traces() { inside -m edgeagent replay --check traces; }
 

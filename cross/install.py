@@ -47,7 +47,7 @@ def _launcher(root: Path) -> None:
     target = root / "usr/local/bin/edgeagent"
     target.parent.mkdir(parents=True, exist_ok=True)
     # -P: a file in the working folder must not be taken for a module; -s: nothing from the user's folder.
-    target.write_text("#!/usr/bin/python3 -sP\nfrom edgeagent.cli.main import main\n\nmain()\n")
+    target.write_text("#!/usr/bin/python3 -sP\nfrom edgeagent.doors.cli.main import main\n\nmain()\n")
     target.chmod(0o755)
 
 

@@ -1,6 +1,6 @@
 """`python -m edgeagent` is the same as `edgeagent`."""
 
-from edgeagent.cli.main import main
+from edgeagent.doors.cli.main import main
 
 if __name__ == "__main__":
     main()

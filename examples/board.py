@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from edgeagent import Agent, Budget
-from edgeagent.driver.serial.device import device_tools
+from edgeagent.driver.device.device import device_tools
 
 BOARD = os.environ.get("EDGEAGENT_BOARD", "usb:1a86:7523")
 

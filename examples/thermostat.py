@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from edgeagent import Agent, Budget
-from edgeagent.driver.serial.board_tools import Board
+from edgeagent.driver.device.board_tools import Board
 
 board = Board(os.environ.get("EDGEAGENT_BOARD", "usb:1a86:7523"))
 

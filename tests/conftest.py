@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeagent.driver.llama.store import find
 from edgeagent.errors import ModelError
+from edgeagent.models.store import find
 
 
 @pytest.fixture(scope="session")

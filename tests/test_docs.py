@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from edgeagent.cli.main import VERBS
+from edgeagent.doors.cli.main import VERBS
 from edgeagent.errors import ExitCode
 from edgeagent.runtime.config import ModelSettings
 

@@ -30,8 +30,19 @@ def test_the_front_door_imports_few_modules():
 
 
 def test_help_imports_no_verb():
-    code = (
-        "from click.testing import CliRunner\nfrom edgeagent.cli.main import cli\nCliRunner().invoke(cli, ['--help'])"
+    code = "\n".join(
+        (
+            "from click.testing import CliRunner",
+            "from edgeagent.doors.cli.main import cli",
+            "CliRunner().invoke(cli, ['--help'])",
+        )
     )
-    verbs = {"edgeagent.cli.run", "edgeagent.cli.chat", "edgeagent.cli.model", "numpy", "llama_cpp", "rich"}
+    verbs = {
+        "edgeagent.doors.cli.run",
+        "edgeagent.doors.cli.chat",
+        "edgeagent.doors.cli.model",
+        "numpy",
+        "llama_cpp",
+        "rich",
+    }
     assert not verbs & modules_after(code)

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from edgeagent import Agent, Budget, tool
-from edgeagent.driver.serial.board_tools import Board
-from edgeagent.driver.serial.description import load_description
-from edgeagent.driver.serial.device import device_tools
+from edgeagent.driver.device.board_tools import Board
+from edgeagent.driver.device.description import load_description
+from edgeagent.driver.device.device import device_tools
 from edgeagent.policy.formula import arg, failed, once
 from edgeagent.policy.ready import (
     at_most,

@@ -27,11 +27,11 @@ from edgeagent.core.values import Message, ToolCall
 from edgeagent.driver.llama.choose import SEQUENCES
 from edgeagent.driver.llama.constraint import Grammars
 from edgeagent.driver.llama.engine import Engine, physical_cores
-from edgeagent.driver.llama.gguf import check_gguf
 from edgeagent.driver.llama.model import LlamaDriver
 from edgeagent.driver.llama.prompt import Words, prompt_tokens
-from edgeagent.driver.llama.store import find
 from edgeagent.driver.llama.template import Template, builtin_template
+from edgeagent.models.gguf import check_gguf
+from edgeagent.models.store import find
 
 WINDOW_TOKENS = 4096
 CALL_TOKENS_MAX = 200

@@ -1,4 +1,4 @@
-"""Fit what `edgeagent/driver/llama/fitted.json` ships: what evidence counts. Even rows only.
+"""Fit what `edgeagent/request/calibration_weights.json` ships: what evidence counts. Even rows only.
 
     python -m bench.accuracy.fit [--model NAME|FILE] [--rows N] [--threads N] [--keep FILE] [--write]
 
@@ -33,10 +33,10 @@ from edgeagent.core.values import Message
 from edgeagent.driver.llama.choose import SEQUENCES
 from edgeagent.driver.llama.constraint import Grammars
 from edgeagent.driver.llama.engine import Engine
-from edgeagent.driver.llama.fitted import FILE, Fitted, Sum
 from edgeagent.driver.llama.model import LlamaDriver
 from edgeagent.driver.llama.template import Template, builtin_template
-from edgeagent.grammar.meant import probability
+from edgeagent.request.calibration_weights import FILE, Fitted, Sum
+from edgeagent.request.call_odds import probability
 
 SETS = (
     "bfcl:simple_python",

@@ -20,7 +20,7 @@ from edgeagent.core.effects import AskModel
 from edgeagent.driver.llama.choose import COMPARED_MAX, SEQUENCES, Chooser
 from edgeagent.driver.llama.engine import Engine
 from edgeagent.driver.llama.template import Template, builtin_template
-from edgeagent.grammar.lexical import Lexicon
+from edgeagent.request.lexical import Lexicon
 
 KEPT = (1, 2, 4, 8, COMPARED_MAX)
 

@@ -16,7 +16,7 @@ import orjson
 
 from edgeagent.errors import GrammarError
 from edgeagent.grammar.decimals import with_short_decimals
-from edgeagent.grammar.marked import marked_rules
+from edgeagent.grammar.gemma_notation import marked_rules
 
 Schema = Mapping[str, Any]
 Call = tuple[str, Schema]

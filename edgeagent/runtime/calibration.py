@@ -18,7 +18,7 @@ import msgspec
 from edgeagent.core.agent import Agent
 from edgeagent.core.values import canonical_json
 from edgeagent.errors import ConfigError, TraceError
-from edgeagent.grammar.meant import threshold
+from edgeagent.request.call_odds import threshold
 from edgeagent.trace.disk import DISK, Disk, write_atomically
 
 if TYPE_CHECKING:

@@ -93,8 +93,8 @@ def dialect_of(settings: ModelSettings) -> str:
         return dialect_called(settings.dialect).name
     if settings.name.startswith(SCRIPT_PREFIX):
         return PLAIN
-    from edgeagent.driver.llama.gguf import check_gguf
-    from edgeagent.driver.llama.store import find
+    from edgeagent.models.gguf import check_gguf
+    from edgeagent.models.store import find
 
     return dialect_for(check_gguf(find(settings.name)).chat_template or "")
 
@@ -127,11 +127,11 @@ def llama_model(
     verbose: bool = False,
 ) -> LlamaDriver:
     """Load the model and check the agent's grammars against it. Raises ModelError or GrammarError."""
-    from edgeagent.driver.llama.store import find, store_root, stored_model
+    from edgeagent.models.store import find, store_root, stored_model
 
     path = find(settings.name)  # A missing model is said before a second is spent on loading llama.cpp.
     stored = stored_model(path.stem) if path.parent == store_root() else None
-    from edgeagent.driver.llama.cpu import check_cpu
+    from edgeagent.models.cpu import check_cpu
 
     check_cpu()  # A CPU that lacks an instruction is said in a sentence; the next import would die of it.
     from edgeagent.driver.llama.model import LlamaDriver  # Only here: it brings numpy and llama.cpp.

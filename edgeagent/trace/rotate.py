@@ -12,8 +12,8 @@ from pathlib import Path
 
 from edgeagent.core.state import State
 from edgeagent.errors import TraceError
-from edgeagent.trace.checkpoint import grown
 from edgeagent.trace.disk import DISK, Disk, write_atomically
+from edgeagent.trace.export.checkpoint import grown
 from edgeagent.trace.record import NONCE_BYTES, Header, encode_header
 from edgeagent.trace.recover import Clean, Examined
 from edgeagent.trace.snapshot import encode_state

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from edgeagent.driver.serial.console import Console
-from edgeagent.driver.serial.port import PortSettings, SerialPort
-from edgeagent.driver.serial.profile import load_profile
+from edgeagent.driver.line.console import Console
+from edgeagent.driver.line.port import PortSettings, SerialPort
+from edgeagent.driver.line.profile import load_profile
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "edgeagent" / "device-targets"
 U_BOOT = Path("/usr/lib/u-boot/qemu_arm/u-boot.bin")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from edgeagent.driver.serial.mirror import attach
+from edgeagent.driver.line.mirror import attach
 from edgeagent.errors import DriverUnavailable
 
 pytestmark = pytest.mark.device
@@ -70,13 +70,20 @@ def test_a_command_that_writes_is_not_run_without_a_person(u_boot: Any, tmp_path
 
 def test_a_person_looks_over_the_agents_shoulder(u_boot: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the agent owns the line, `edgeagent console` attaches to it."""
-    from edgeagent.driver.serial.device import Device
+    from edgeagent.driver.device.device import Device
 
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     device = Device(u_boot.place, str(ROOT / "examples" / "board.toml"))
     assert device.tools[0]()["version"] == "2023.01"
     viewer = subprocess.Popen(
-        [sys.executable, "-c", "from edgeagent.cli.console import console; console()", u_boot.place, "--for", "3"],
+        [
+            sys.executable,
+            "-c",
+            "from edgeagent.doors.cli.console import console; console()",
+            u_boot.place,
+            "--for",
+            "3",
+        ],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -93,7 +100,7 @@ def test_a_person_looks_over_the_agents_shoulder(u_boot: Any, tmp_path: Path, mo
 
 
 def test_a_board_that_restarts_between_two_calls_is_found_again(u_boot: Any) -> None:
-    from edgeagent.driver.serial.device import Device
+    from edgeagent.driver.device.device import Device
 
     device = Device(u_boot.place, str(ROOT / "examples" / "board.toml"), mirrored=False)
     assert device.tools[1](name="bootdelay") == "bootdelay=2"
@@ -106,8 +113,8 @@ def test_a_board_that_restarts_between_two_calls_is_found_again(u_boot: Any) -> 
 
 
 def test_the_kind_of_console_is_identified(u_boot: Any, micropython: Any, zephyr_shell: Any) -> None:
-    from edgeagent.cli.device import _identified
-    from edgeagent.driver.serial.port import PortSettings, SerialPort
+    from edgeagent.doors.cli.device import _identified
+    from edgeagent.driver.line.port import PortSettings, SerialPort
 
     found: dict[str, tuple[str, str]] = {}
     for target in (u_boot, micropython, zephyr_shell):

@@ -20,12 +20,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from edgeagent.driver.serial import smp
-from edgeagent.driver.serial.board_tools import Board
-from edgeagent.driver.serial.description import CALL, GROUP
-from edgeagent.driver.serial.device_tools import CommandFailed, EffectUnknown
-from edgeagent.driver.serial.port import SerialPort
-from edgeagent.driver.serial.smp_client import SmpClient, SmpDone, SmpNotSent
+from edgeagent.driver.bus import smp
+from edgeagent.driver.bus.smp_client import SmpClient, SmpDone, SmpNotSent
+from edgeagent.driver.device.board_tools import Board
+from edgeagent.driver.device.description import CALL, GROUP
+from edgeagent.driver.device.device_tools import CommandFailed, EffectUnknown
+from edgeagent.driver.line.port import SerialPort
 from edgeagent.errors import DriverUnavailable
 
 pytestmark = pytest.mark.device

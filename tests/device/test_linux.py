@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from edgeagent.driver.serial.console import Console
-from edgeagent.driver.serial.outcome import Done, Failed
+from edgeagent.driver.line.console import Console
+from edgeagent.driver.line.outcome import Done, Failed
 
 pytestmark = [pytest.mark.device, pytest.mark.slow]
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from edgeagent.driver.serial.console import Console
-from edgeagent.driver.serial.outcome import Done, NotSent
-from edgeagent.driver.serial.profile import load_profile
+from edgeagent.driver.line.console import Console
+from edgeagent.driver.line.outcome import Done, NotSent
+from edgeagent.driver.line.profile import load_profile
 
 pytestmark = [
     pytest.mark.device,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from edgeagent.driver.serial.console import Console
-from edgeagent.driver.serial.outcome import Done, Failed, NotSent, TimedOut
+from edgeagent.driver.line.console import Console
+from edgeagent.driver.line.outcome import Done, Failed, NotSent, TimedOut
 
 pytestmark = pytest.mark.device
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from edgeagent.driver.serial.modbus import ModbusClient, ModbusDone, ModbusRefused, ModbusUnknown
+from edgeagent.driver.bus.modbus import ModbusClient, ModbusDone, ModbusRefused, ModbusUnknown
 
 pytest.importorskip("pymodbus", reason="pymodbus is not installed: run tests/device/setup.sh")
 pytestmark = pytest.mark.device

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from edgeagent.driver.serial.scpi import ScpiClient, ScpiDone, ScpiUnknown
+from edgeagent.driver.bus.scpi import ScpiClient, ScpiDone, ScpiUnknown
 
 pytest.importorskip("pyvisa_sim", reason="pyvisa-sim is not installed: run tests/device/setup.sh")
 pytestmark = pytest.mark.device

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from edgeagent.driver.serial.console import Console
-from edgeagent.driver.serial.device_tools import CommandFailed, DeviceTools, EffectUnknown
-from edgeagent.driver.serial.outcome import UNKNOWN, DeviceReset, Done, Failed, NotSent, TimedOut
-from edgeagent.driver.serial.profile import load_profile
+from edgeagent.driver.device.device_tools import CommandFailed, DeviceTools, EffectUnknown
+from edgeagent.driver.line.console import Console
+from edgeagent.driver.line.outcome import UNKNOWN, DeviceReset, Done, Failed, NotSent, TimedOut
+from edgeagent.driver.line.profile import load_profile
 
 pytestmark = pytest.mark.device
 HERE = Path(__file__).parent

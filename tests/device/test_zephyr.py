@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from edgeagent.driver.serial import smp
-from edgeagent.driver.serial.console import Console
-from edgeagent.driver.serial.outcome import Done, Failed
-from edgeagent.driver.serial.smp_client import SmpClient, SmpDone, SmpNotSent, SmpRefused, SmpUnknown
+from edgeagent.driver.bus import smp
+from edgeagent.driver.bus.smp_client import SmpClient, SmpDone, SmpNotSent, SmpRefused, SmpUnknown
+from edgeagent.driver.line.console import Console
+from edgeagent.driver.line.outcome import Done, Failed
 
 pytestmark = pytest.mark.device
 

@@ -13,10 +13,10 @@ import signal
 import sys
 from typing import Any
 
-from edgeagent.driver.serial.console import Console
-from edgeagent.driver.serial.outcome import Done
-from edgeagent.driver.serial.port import PortSettings, SerialPort
-from edgeagent.driver.serial.profile import load_profile
+from edgeagent.driver.line.console import Console
+from edgeagent.driver.line.outcome import Done
+from edgeagent.driver.line.port import PortSettings, SerialPort
+from edgeagent.driver.line.profile import load_profile
 
 COUNT = "setexpr n ${n} + 1"
 

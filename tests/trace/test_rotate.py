@@ -10,7 +10,7 @@ import pytest
 from edgeagent.core.events import UserSaid
 from edgeagent.errors import TraceError
 from edgeagent.runtime import session as session_module
-from edgeagent.trace.checkpoint import grown, root_of
+from edgeagent.trace.export.checkpoint import grown, root_of
 from edgeagent.trace.file import TraceFile, examine_file
 from edgeagent.trace.recover import Clean
 from edgeagent.trace.rotate import archives_of

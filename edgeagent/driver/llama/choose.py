@@ -19,12 +19,12 @@ from typing import Any
 
 from edgeagent.core.agent import Agent, Tool
 from edgeagent.core.effects import AskModel
-from edgeagent.driver.llama.beside import Shelf, Text
 from edgeagent.driver.llama.engine import Engine, Halt
+from edgeagent.driver.llama.scoring_slots import Shelf, Text
 from edgeagent.driver.llama.template import Template
-from edgeagent.grammar.lexical import Lexicon, Scores, purpose, stems
-from edgeagent.grammar.meant import words_shared
-from edgeagent.grammar.verbs import Act, act_of, acts_of, excludes
+from edgeagent.request.call_odds import words_shared
+from edgeagent.request.lexical import Lexicon, Scores, purpose, stems
+from edgeagent.request.verbs import Act, act_of, acts_of, excludes
 
 LEXICAL_WEIGHT = 3.0
 """Nats that a point of the lexical score is worth. In trials with BFCL 2 to 4 were best."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from edgeagent.driver.llama.engine import BATCH_TOKENS, Engine, Halt
 from edgeagent.grammar.calls import Frame
-from edgeagent.grammar.evidence import Evidence, Open, settled
+from edgeagent.request.evidence import Evidence, Open, settled
 
 
 class Comparer:

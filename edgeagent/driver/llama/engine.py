@@ -22,10 +22,10 @@ import llama_cpp
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeagent.driver.llama.gguf import check_gguf
 from edgeagent.driver.llama.sampling import log_whole
 from edgeagent.driver.llama.vocabulary import Vocabulary, load_vocabulary
 from edgeagent.errors import ModelError
+from edgeagent.models.gguf import check_gguf
 
 Halt = Callable[[], Literal["time", "cancelled"] | None]
 """Asked between batches and tokens: why to stop now, or None."""

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import cbor2
 import llama_cpp
 
-from edgeagent.driver.llama.beside import Shelf
 from edgeagent.driver.llama.engine import BATCH_TOKENS, Engine
+from edgeagent.driver.llama.scoring_slots import Shelf
 from edgeagent.errors import ModelError
 from edgeagent.trace.disk import DISK, Disk, write_atomically
 from edgeagent.version import __version__

@@ -39,19 +39,19 @@ from edgeagent.driver.llama.compare import Comparer
 from edgeagent.driver.llama.constraint import Compiled, Grammars, check_calls
 from edgeagent.driver.llama.decode import Generation, OnText, generate
 from edgeagent.driver.llama.engine import Engine, Halt, Progress, count_shared
-from edgeagent.driver.llama.fitted import digest_of, fitted_for
 from edgeagent.driver.llama.kv import TEXTS_BYTES_MAX, TEXTS_FOLDER, KvStore, Warm, WarmShelf, fingerprint
 from edgeagent.driver.llama.prompt import Words, pack_ids, prompt_tokens
 from edgeagent.driver.llama.sampling import GREEDY, Sampler, Seeded
 from edgeagent.driver.llama.template import Template, builtin_template
 from edgeagent.errors import EdgeAgentError, GrammarError, ModelError
 from edgeagent.grammar.calls import GrammarEngine, calls_of, grammar_of
-from edgeagent.grammar.clauses import CLAUSES_MAX, divisions
-from edgeagent.grammar.evidence import Evidence, evidence_of, forbids
-from edgeagent.grammar.lexical import Scores
 from edgeagent.grammar.llg import Answer
-from edgeagent.grammar.meant import MISSING, probability, sureness
-from edgeagent.grammar.said.words import begins_with_verb
+from edgeagent.request.calibration_weights import digest_of, fitted_for
+from edgeagent.request.call_odds import MISSING, probability, sureness
+from edgeagent.request.clauses import CLAUSES_MAX, divisions
+from edgeagent.request.evidence import Evidence, evidence_of, forbids
+from edgeagent.request.lexical import Scores
+from edgeagent.request.parts.words import begins_with_verb
 
 LINE_TOKENS_MAX = 64
 """The most a small model may write about a result: two sentences."""

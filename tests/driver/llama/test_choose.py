@@ -13,10 +13,10 @@ from edgeagent.core.agent import Agent, tool
 from edgeagent.core.effects import AskModel
 from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED
 from edgeagent.core.values import Message
-from edgeagent.driver.llama.beside import Shelf, Text
 from edgeagent.driver.llama.choose import COMPARED_MAX, SEQUENCES, Chooser
 from edgeagent.driver.llama.engine import Engine
 from edgeagent.driver.llama.model import LlamaDriver
+from edgeagent.driver.llama.scoring_slots import Shelf, Text
 from edgeagent.driver.llama.template import Template
 from examples.greenhouse import agent as greenhouse
 

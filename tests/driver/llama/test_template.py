@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from edgeagent.driver.llama.gguf import check_gguf
-from edgeagent.driver.llama.store import find
 from edgeagent.driver.llama.template import OUTPUT_CHARACTERS_MAX, Template, builtin_template
 from edgeagent.errors import ModelError
+from edgeagent.models.gguf import check_gguf
+from edgeagent.models.store import find
 
 Messages = list[dict[str, Any]]
 HELLO: Messages = [{"role": "user", "content": "Hello"}]

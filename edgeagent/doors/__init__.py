@@ -1,0 +1,1 @@
+"""Ends at which a person or a program meets a session."""

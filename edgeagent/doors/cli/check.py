@@ -1,0 +1,148 @@
+"""`edgeagent check`: find everything that could fail later, before anything runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+
+from edgeagent.codec.dialect import dialect_called
+from edgeagent.core.agent import Agent
+from edgeagent.doors.cli.grammar import relaxed_in_words
+from edgeagent.doors.cli.options import model_options, settings_from
+from edgeagent.errors import EdgeAgentError, ExitCode, ModelError
+from edgeagent.grammar.calls import grammar_of, lowered_call
+from edgeagent.runtime.config import Settings
+from edgeagent.runtime.operator import operator_rules, with_rules
+from edgeagent.runtime.wiring import (
+    PLAIN,
+    SCRIPT_PREFIX,
+    agent_path,
+    dialect_of,
+    engine_named,
+    guard_of,
+    llama_model,
+    load_agent,
+    scripted_model,
+    with_dialect,
+)
+from edgeagent.shape.lower import Relaxation
+
+Check = tuple[str, Callable[[], str]]
+"""What is looked at, and a function that returns what was found or raises one of our errors."""
+
+
+@click.command()
+@click.argument("agent", required=False)
+@model_options
+@click.option("--cpu", is_flag=True, help="Only whether this build of llama.cpp can run on this CPU.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a check.")
+def check(agent: str | None, cpu: bool, as_json: bool, **options: Any) -> int:
+    """Check AGENT (FILE.py or FILE.py:NAME): declarations, grammars, rules, CPU, model file, template, window.
+
+    Every check is made, also after one has failed; the exit code is 6 if any did. With --cpu it is 5.
+
+    \b
+    Example:
+      edgeagent check examples/greenhouse.py
+      edgeagent check --cpu
+    """
+    if agent is None and not cpu:
+        raise click.UsageError("which agent? Give FILE.py, or --cpu to check only the CPU")
+    code = ExitCode.DONE
+    for name, look in _checks(agent, cpu, options):
+        try:
+            found, good = look(), True
+        except EdgeAgentError as error:
+            found, good = str(error), False
+            code = error.exit_code if cpu else ExitCode.CHECK_FAILED
+        _show(name, found, good, as_json)
+    return int(code)
+
+
+def _checks(agent_spec: str | None, cpu: bool, options: dict[str, Any]) -> Iterator[Check]:
+    if agent_spec is None or cpu:
+        yield "cpu", _look_at_cpu
+        return
+    settings = settings_from(agent_spec, **options)
+    loaded: list[Agent] = []
+
+    def load() -> str:
+        rules = operator_rules(options.get("config"), beside=agent_path(agent_spec).parent)
+        loaded.append(with_dialect(with_rules(load_agent(agent_spec), rules), _dialect(settings)))
+        return f"{loaded[0].name}: {len(loaded[0].tools)} tools, {len(loaded[0].policies)} rules"
+
+    yield "agent", load
+    if loaded:
+        yield "shapes", lambda: _look_at_shapes(loaded[0], settings)
+        yield "rules", lambda: _look_at_rules(loaded[0])
+    yield "cpu", _look_at_cpu
+    yield "model file", lambda: _look_at_file(settings)
+    if loaded:
+        yield "model", lambda: _look_at_model(loaded[0], settings, verbose=options.get("verbose", False))
+
+
+def _dialect(settings: Settings) -> str:
+    try:
+        return dialect_of(settings.model)
+    except ModelError:
+        return PLAIN  # The check of the model file says what is wrong with it.
+
+
+def _look_at_shapes(agent: Agent, settings: Settings) -> str:
+    """Each tool's arguments can be held by a grammar; says where the grammar is wider than the type."""
+    lowered = {tool.name: lowered_call(tool, ()) for tool in agent.tools}
+    wider = [relaxed_in_words(r, name) for name, each in lowered.items() for r in each.relaxations]
+    if engine_named(settings.model.engine) == "gbnf" and agent.tools:
+        relaxed: list[Relaxation] = []
+        calls = [(name, each.schema) for name, each in lowered.items()]
+        frame = dialect_called(agent.dialect.name if agent.dialect else PLAIN).frame
+        grammar_of(calls, frame, answer="allowed", engine="gbnf", relaxed=relaxed)
+        wider += [relaxed_in_words(r) for r in relaxed]
+    return "; ".join(wider) or "every argument is held by the grammar"
+
+
+def _look_at_rules(agent: Agent) -> str:
+    guard_of(agent)
+    return f"{len(agent.policies)} rules hold for this agent" if agent.policies else "there are none"
+
+
+def _look_at_cpu() -> str:
+    from edgeagent.models.cpu import check_cpu, describe_cpu
+
+    check_cpu()
+    return describe_cpu()
+
+
+def _look_at_file(settings: Settings) -> str:
+    name = settings.model.name
+    if name.startswith(SCRIPT_PREFIX):
+        scripted_model(name)
+        return f"{name} is a script"
+    from edgeagent.models.gguf import check_gguf
+    from edgeagent.models.store import find
+
+    path = find(name)
+    header = check_gguf(path)
+    return f"{path.name}: {header.architecture}, {header.vocab_size} tokens, window up to {header.context_length}"
+
+
+def _look_at_model(agent: Agent, settings: Settings, *, verbose: bool) -> str:
+    """Load it, compile every grammar with its vocabulary, render its template, count the prompt's fixed part."""
+    if settings.model.name.startswith(SCRIPT_PREFIX):
+        return "a script needs none"
+    driver = llama_model(agent, settings.model, verbose=verbose)
+    try:
+        return f"{driver.describe()}; calls are written in the dialect {agent.dialect.name if agent.dialect else ''}"
+    finally:
+        driver.close()
+
+
+def _show(name: str, found: str, good: bool, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"check": name, "ok": good, "found": found}, ensure_ascii=False), flush=True)
+        return
+    print(f"{'ok  ' if good else 'FAIL'} {name:<11} {found}", file=sys.stdout, flush=True)

@@ -1,0 +1,158 @@
+"""`edgeagent console DEVICE`: what the agent sees on a serial line, live; a person may break in and hand back."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import socket
+import sys
+import termios
+import time
+import tty
+from collections.abc import Iterator
+
+import click
+
+from edgeagent.driver.device.device import port_settings
+from edgeagent.driver.line.console import Console
+from edgeagent.driver.line.mirror import Mirror, attach
+from edgeagent.driver.line.port import LinkLost, Moment, SerialPort
+from edgeagent.driver.line.profile import load_profile
+from edgeagent.errors import ConfigError, DriverUnavailable, ExitCode
+
+LEAVE = b"\x1c"  # Ctrl-\
+HELP = "Ctrl-] breaks in and hands back, Ctrl-\\ leaves"
+
+
+@click.command()
+@click.argument("device")
+@click.option("--profile", default="generic", show_default=True, help="A shipped profile, or a .toml file.")
+@click.option("--baud", type=click.IntRange(min=50), help="Default: what the profile says.")
+@click.option("--mirror", metavar="pty|tcp[:PORT]", help="Also offer the view to a terminal program.")
+@click.option("--for", "seconds", type=click.FloatRange(min=0), metavar="SECONDS", help="Leave after this time.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line: time, who, text.")
+def console(
+    device: str, profile: str, baud: int | None, mirror: str | None, seconds: float | None, as_json: bool
+) -> ExitCode:
+    """Show what the agent sees on DEVICE, live.
+
+    Attaches to the agent that owns the line; without one, opens the line itself, and you have it.
+
+    Example: edgeagent console usb:1a86:7523
+    """
+    until = time.monotonic() + seconds if seconds is not None else None
+    with contextlib.suppress(DriverUnavailable):
+        if mirror is None and not as_json:
+            view = attach(device)
+            click.echo(f"attached to the agent that owns {device}; {HELP}", err=True)
+            return _look(view, until)
+    port = SerialPort(port_settings(device, load_profile(profile), baud))
+    if as_json:
+        port.watchers.append(_print_json)
+    port.open()
+    try:
+        return _own(Console(port, load_profile(profile)), mirror, until, as_json)
+    finally:
+        port.close()
+
+
+def _own(console: Console, wanted: str | None, until: float | None, as_json: bool) -> ExitCode:
+    """Hold the line ourselves: the person has it from the start."""
+    mirror = Mirror(console)
+    try:
+        _offer(mirror, wanted)
+        if as_json:
+            return _wait(console, until)
+        console.break_in()
+        click.echo(f"{console.port.settings.identity} is open and yours; Ctrl-\\ leaves", err=True)
+        return _look(_own_view(mirror), until)
+    finally:
+        mirror.close()
+
+
+def _offer(mirror: Mirror, wanted: str | None) -> None:
+    if wanted is None:
+        return
+    if wanted == "pty":
+        click.echo(f"mirror: {mirror.serve_pty()}", err=True)
+    elif wanted == "tcp" or (wanted.startswith("tcp:") and wanted[4:].isdigit()):
+        click.echo(f"mirror: 127.0.0.1:{mirror.serve_tcp(int(wanted[4:] or 0))}", err=True)
+    else:
+        raise ConfigError(f"--mirror is {wanted!r}; give pty, tcp or tcp:PORT")
+
+
+def _own_view(mirror: Mirror) -> socket.socket:
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    mirror.add_view(theirs)
+    return ours
+
+
+def _wait(console: Console, until: float | None) -> ExitCode:
+    """Let the moments be printed until the time is over or the line is gone."""
+    while until is None or time.monotonic() < until:
+        left = 1.0 if until is None else max(0.0, until - time.monotonic())
+        try:
+            console.port.wait(console.port.offset, min(1.0, left))
+        except LinkLost as lost:
+            click.echo(f"edgeagent: {lost}", err=True)
+            return ExitCode.ERROR
+    return ExitCode.DONE
+
+
+def _look(view: socket.socket, until: float | None) -> ExitCode:
+    """Carry bytes between this terminal and the view until one of them ends."""
+    with _raw_terminal() as keys, view, selectors.SelectSelector() as selector:
+        selector.register(view, selectors.EVENT_READ)
+        if keys is not None:
+            selector.register(keys, selectors.EVENT_READ)
+        while until is None or time.monotonic() < until:
+            left = None if until is None else max(0.0, until - time.monotonic())
+            for key, _ in selector.select(left):
+                if key.fileobj is view:
+                    portion = view.recv(4_096)
+                    if not portion:
+                        return ExitCode.DONE
+                    sys.stdout.buffer.write(portion)
+                    sys.stdout.buffer.flush()
+                else:
+                    assert keys is not None
+                    typed = os.read(keys, 1_024)
+                    if not typed:
+                        selector.unregister(keys)
+                        continue
+                    view.sendall(typed.partition(LEAVE)[0])
+                    if LEAVE in typed:
+                        return ExitCode.DONE
+    return ExitCode.DONE
+
+
+@contextlib.contextmanager
+def _raw_terminal() -> Iterator[int | None]:
+    """Give the keys as they are pressed; put the terminal back afterwards. A pipe is read as it is."""
+    try:
+        keys = sys.stdin.fileno()
+    except (OSError, ValueError):
+        yield None
+        return
+    if not os.isatty(keys):
+        yield keys
+        return
+    before = termios.tcgetattr(keys)
+    try:
+        tty.setraw(keys)
+        yield keys
+    finally:
+        termios.tcsetattr(keys, termios.TCSADRAIN, before)
+
+
+def _print_json(moment: Moment) -> None:
+    line = {
+        "at_ms": moment.at_ns // 1_000_000,
+        "who": moment.who,
+        "text": moment.data.decode("utf-8", "backslashreplace"),
+        "note": moment.note,
+    }
+    print(json.dumps(line, ensure_ascii=False), flush=True)

@@ -1,0 +1,90 @@
+"""The command `edgeagent`: finds the verb, loads only its file, and turns our errors into exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from edgeagent.errors import EdgeAgentError, ExitCode
+from edgeagent.version import __version__
+
+VERBS = {
+    "calibrate": "Find from where on an agent's model makes a call.",
+    "chat": "Talk with an agent.",
+    "check": "Find everything that could fail later, before anything runs.",
+    "console": "Watch a serial line live, and break in.",
+    "device": "List serial ports, identify a console, check a profile.",
+    "fork": "Begin a new session from an old one's records.",
+    "grammar": "Print what an agent's model may write, or check the grammars that are kept.",
+    "model": "Fetch, add, list, verify and remove model files.",
+    "policy": "Explain an agent's rules, and try them on recorded sessions.",
+    "replay": "Fold a trace again and compare it with what was recorded.",
+    "run": "Ask an agent once.",
+    "sessions": "List, show, remove and export sessions.",
+    "trace": "Look into traces.",
+}
+"""Each verb is a click command of that name in the module of that name; its help line stands here so that
+`edgeagent --help` need not import them all."""
+
+
+class Verbs(click.Group):
+    """A group that imports a verb's module only when the verb is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All verbs, in alphabetical order."""
+        return sorted(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the verb, or None if there is no such verb."""
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"edgeagent.doors.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of verbs without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(VERBS.items()))
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="edgeagent")
+def cli() -> None:
+    """An agent that runs where the device is.
+
+    Example: edgeagent run examples/greenhouse.py "Open the north valve for 30 seconds."
+    """
+
+
+def main() -> Any:
+    """Run the command line; never returns. Errors of ours are one sentence on stderr and an exit code."""
+    try:
+        code = cli.main(standalone_mode=False)
+        code = code if isinstance(code, int) else ExitCode.DONE
+    except click.exceptions.Abort:
+        code = ExitCode.INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        code = ExitCode.USAGE
+    except EdgeAgentError as error:
+        print(f"edgeagent: {error}", file=sys.stderr)
+        code = error.exit_code
+    except KeyboardInterrupt:
+        code = ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        code = ExitCode.ERROR
+    _leave(int(code))
+
+
+def _leave(code: int) -> None:
+    """End the process now. Tools that were left behind after a time-out still hold their threads."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (BrokenPipeError, ValueError):
+            code = code or ExitCode.ERROR
+    os._exit(code)

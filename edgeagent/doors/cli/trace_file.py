@@ -1,0 +1,171 @@
+"""`edgeagent trace check|repair|verify|head`: is a trace what was written, and what may be done if it is not."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import assert_never
+
+import click
+
+from edgeagent.doors.cli.options import find_trace_named, state_option
+from edgeagent.doors.cli.trace_sign import check_signed
+from edgeagent.errors import ExitCode, TraceError
+from edgeagent.runtime.folder import ABOUT_NAME, locked
+from edgeagent.trace.file import cut, damaged, examine_file
+from edgeagent.trace.recover import Clean, Damaged, Examined, Torn
+
+
+@click.command()
+@click.argument("trace", required=False)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@state_option
+def check(trace: str | None, as_json: bool, state: Path | None) -> int:
+    """Say whether TRACE is clean, torn at its end, or damaged; change nothing.
+
+    Clean: every byte is as it was written. Torn: the last write did not arrive whole; resuming cuts it off. Damaged:
+    something else stands where a record was written. Exit code 0 only for clean, else 6.
+    """
+    path = find_trace_named(trace, state)
+    found = examine_file(path)
+    row = {"trace": str(path), "records": len(found.records), "head": found.head.hex(), **_verdict_row(found)}
+    click.echo(json.dumps(row) if as_json else _verdict_text(found))
+    return int(ExitCode.DONE if isinstance(found.verdict, Clean) else ExitCode.CHECK_FAILED)
+
+
+@click.command()
+@click.argument("trace", required=False)
+@click.option("--to", "offset", type=click.IntRange(min=0), help="Keep only what stands before this byte.")
+@state_option
+def repair(trace: str | None, offset: int | None, state: Path | None) -> int:
+    """Cut a torn end off TRACE; or, with --to, everything from a byte on, whatever it is.
+
+    What is cut off is kept beside the trace. Damage is never cut off without --to: what was recorded there may have
+    happened, and a session that has forgotten it may do it again. Look first with `edgeagent trace check`.
+
+    \b
+    Example:
+      edgeagent trace repair 20261130-204500-1a2b --to 7301
+    """
+    path = find_trace_named(trace, state)
+    with _alone_in(path.parent):
+        found = examine_file(path)
+        at = _where_to_cut(path, found, offset)
+        if at is None:
+            click.echo(f"clean: {len(found.records)} records, nothing to repair")
+            return int(ExitCode.DONE)
+        try:
+            beside = cut(path, at)
+        except OSError as error:
+            raise TraceError(f"cannot repair {path}: {error.strerror or error}") from None
+    kept = sum(r.offset < at for r in found.records)
+    click.echo(f"cut at byte {at}: {kept} records stay, {beside.stat().st_size} bytes are kept in {beside}")
+    return int(ExitCode.DONE)
+
+
+@click.command()
+@click.argument("trace", required=False)
+@click.option("--expect-head", metavar="HASH", help="A head that was noted earlier; it must still be in the trace.")
+@click.option("--checkpoint", type=click.Path(path_type=Path), help="A signed checkpoint; needs --public-key.")
+@click.option("--public-key", type=click.Path(path_type=Path), help="The public key's file.")
+@state_option
+def verify(
+    trace: str | None, expect_head: str | None, checkpoint: Path | None, public_key: Path | None, state: Path | None
+) -> int:
+    """Check every record and its chain; with a noted head or checkpoint, that nothing before it was cut or rewritten.
+
+    \b
+    Example:
+      edgeagent trace verify --expect-head "$(cat noted-head)"
+      edgeagent trace verify --checkpoint noted.checkpoint --public-key gateway7.pub
+    """
+    if (checkpoint is None) != (public_key is None):
+        raise click.UsageError("--checkpoint and --public-key go together")
+    path = find_trace_named(trace, state)
+    found = examine_file(path)
+    if not isinstance(found.verdict, Clean):
+        click.echo(_verdict_text(found))
+        return int(ExitCode.CHECK_FAILED)
+    if checkpoint is not None and public_key is not None:
+        click.echo(f"verified: {check_signed(path, found, checkpoint, public_key)}")
+    if expect_head is None:
+        click.echo(f"verified: {len(found.records)} records, head {found.head.hex()}")
+        return int(ExitCode.DONE)
+    later = _records_after(found, expect_head.strip().lower())
+    if later is None:
+        click.echo(f"not verified: no record has the head {expect_head}; what led to it was cut off or rewritten")
+        return int(ExitCode.CHECK_FAILED)
+    click.echo(f"verified: {len(found.records)} records, {later} of them after the expected head")
+    return int(ExitCode.DONE)
+
+
+@click.command()
+@click.argument("trace", required=False)
+@state_option
+def head(trace: str | None, state: Path | None) -> int:
+    """Print the hash that vouches for everything in TRACE. Note it elsewhere; `trace verify --expect-head` takes it."""
+    path = find_trace_named(trace, state)
+    found = examine_file(path)
+    if isinstance(found.verdict, Damaged):
+        raise damaged(path, found.verdict)
+    click.echo(found.head.hex())
+    return int(ExitCode.DONE)
+
+
+def _records_after(found: Examined, expected: str) -> int | None:
+    if found.header is not None and found.header.before.hex() == expected:
+        return len(found.records)
+    at = next((i for i, r in enumerate(found.records) if r.hash.hex() == expected), None)
+    return None if at is None else len(found.records) - 1 - at
+
+
+def _where_to_cut(path: Path, found: Examined, offset: int | None) -> int | None:
+    if offset is not None:
+        borders = [*(r.offset for r in found.records), found.end]
+        if offset not in borders:
+            near = max((b for b in borders if b <= offset), default=borders[0])
+            raise TraceError(f"no record of {path} begins at byte {offset}; the nearest border before it is {near}")
+        return offset
+    match found.verdict:
+        case Clean():
+            return None
+        case Torn(offset=at):
+            return at
+        case Damaged():
+            raise damaged(path, found.verdict)
+        case _:
+            assert_never(found.verdict)
+
+
+def _verdict_row(found: Examined) -> dict[str, object]:
+    match found.verdict:
+        case Clean():
+            return {"verdict": "clean"}
+        case Torn(offset=offset, size=size, because=because):
+            return {"verdict": "torn", "offset": offset, "bytes": size, "because": because}
+        case Damaged(offset=offset, because=because):
+            return {"verdict": "damaged", "offset": offset, "because": because}
+        case _:
+            assert_never(found.verdict)
+
+
+def _verdict_text(found: Examined) -> str:
+    count = len(found.records)
+    match found.verdict:
+        case Clean():
+            return f"clean: {count} records, head {found.head.hex()}"
+        case Torn(offset=offset, size=size, because=because):
+            return f"torn at byte {offset}: {because}; {count} records are right, {size} bytes will be put aside"
+        case Damaged(offset=offset, because=because):
+            return f"damaged at byte {offset}: {because}; {count} records before it are right"
+        case _:
+            assert_never(found.verdict)
+
+
+@contextlib.contextmanager
+def _alone_in(directory: Path) -> Iterator[None]:
+    """Hold the session's lock, if this is a session's directory."""
+    with locked(directory) if (directory / ABOUT_NAME).exists() else contextlib.nullcontext():
+        yield

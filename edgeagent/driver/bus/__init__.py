@@ -1,0 +1,1 @@
+"""Machine protocols over a line: Modbus, SCPI, SMP."""

@@ -1,0 +1,101 @@
+"""One device as an agent's author sees it: a name, a profile, tools. Its line is opened at the first call."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from msgspec import Struct
+
+from edgeagent.core.agent import Tool
+from edgeagent.driver.device.device_tools import DeviceTools
+from edgeagent.driver.line.console import READY, Console
+from edgeagent.driver.line.mirror import Mirror, socket_path
+from edgeagent.driver.line.port import PortSettings, SerialPort
+from edgeagent.driver.line.profile import Profile, load_profile
+from edgeagent.errors import DriverUnavailable
+
+OPEN_S = 2.0
+ENTER_S = 15.0
+"""How long a boot loader may take to its prompt after the line was opened."""
+
+
+class LogIn(Struct, frozen=True):
+    """Who logs in, and where the password comes from; it is asked for only when its prompt stands there."""
+
+    user: str
+    password: Callable[[], str]
+
+
+class Device:
+    """A device on a serial line. Nothing is opened before the first call; `close` lets it go."""
+
+    def __init__(
+        self,
+        where: str,
+        profile: str | Profile,
+        *,
+        ruled: Collection[str] = (),
+        baud: int | None = None,
+        log_in: LogIn | None = None,
+        mirrored: bool = True,
+    ) -> None:
+        """`where` names the port as in `edgeagent device list`; `ruled` the commands that a rule guards already."""
+        self.where = where
+        self.profile = load_profile(profile) if isinstance(profile, str) else profile
+        self.port = SerialPort(port_settings(where, self.profile, baud))
+        self._log_in = log_in
+        self._mirrored = mirrored
+        self._mirror: Mirror | None = None
+        self._console: Console | None = None
+        self._opening = threading.Lock()
+        self._guarded = DeviceTools(self.profile, self.console, ruled=ruled)
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """One tool for each command of the profile."""
+        return self._guarded.tools
+
+    def looked(self) -> tuple[str, ...]:
+        """A person has looked at the device; calls with an unknown effect may be made again."""
+        return self._guarded.looked()
+
+    def console(self) -> Console:
+        """Return the open console; open the line, or find it again after it was lost. Raises DriverUnavailable."""
+        with self._opening:
+            if self._console is not None and self.port.is_open:
+                return self._console
+            self.port.reopen(OPEN_S)
+            self._console = self._console or Console(self.port, self.profile)
+            if self._mirrored and self._mirror is None:
+                self._mirror = Mirror(self._console)
+                with contextlib.suppress(DriverUnavailable, OSError):  # Without a view the device still works.
+                    self._mirror.serve_socket(socket_path(self.where))
+            if self._console.enter(ENTER_S) == "log_in" and self._log_in is not None:
+                self._console.log_in(self._log_in.user, self._log_in.password)
+            return self._console
+
+    @property
+    def ready(self) -> bool:
+        """Whether a prompt was seen last."""
+        return self._console is not None and self._console.state in READY
+
+    def close(self) -> None:
+        """Let the line and its views go."""
+        if self._mirror is not None:
+            self._mirror.close()
+            self._mirror = None
+        self.port.close()
+
+
+def port_settings(where: str, profile: Profile, baud: int | None = None) -> PortSettings:
+    """Return how to speak on this port, by the profile and the caller's wish."""
+    wire = profile.wire
+    return PortSettings(where, baud or wire.baud, wire.data_bits, wire.parity, wire.stop_bits, wire.flow)
+
+
+def device_tools(where: str, profile: str | Path, *, ruled: Collection[str] = ()) -> tuple[Tool, ...]:
+    """Return the tools of the device at this port, as its profile describes them. Nothing is opened yet."""
+    return Device(where, str(profile), ruled=ruled).tools

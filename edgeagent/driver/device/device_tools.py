@@ -1,0 +1,230 @@
+"""Which tools does a device give the agent? One for each command its operator wrote; a guarded, typed function each.
+
+Laws: what a device answers is untrusted. Reading runs; writing needs a rule or a person. A call whose effect is unknown
+is never made again with the same arguments until a person has looked.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Collection, Sequence
+from typing import Annotated, Any, Literal, assert_never
+
+from msgspec import Meta
+
+from edgeagent.core.agent import Tool
+from edgeagent.driver.line.console import Console
+from edgeagent.driver.line.outcome import (
+    DeviceReset,
+    Done,
+    Failed,
+    LinkWasLost,
+    NotSent,
+    Outcome,
+    TimedOut,
+    WaitingForInput,
+)
+from edgeagent.driver.line.profile import Argument, Command, Profile, Reading
+from edgeagent.driver.line.template import anchored, filled, written
+from edgeagent.errors import DriverError, DriverUnavailable, PeerMisbehaved
+
+WORD_PATTERN = r"[A-Za-z0-9_./:@+=][A-Za-z0-9_./:@+=-]*"
+"""What a `word` may be unless the profile says more: no character with a meaning, and no leading minus."""
+
+ANSWER_CHARS_MAX = 4_000
+"""About 1,300 tokens: what a small model can hold of one answer. The rest is cut, and that is said."""
+
+EXTRA_S = 5.0
+"""The tool's own limit is above the console's, so that the console can say what is known."""
+
+
+class EffectUnknown(DriverError):
+    """The command was sent and its end was not seen. It must not be sent again before somebody has looked."""
+
+
+class CommandFailed(DriverError):
+    """The device ran the command and said that it failed."""
+
+
+class DeviceTools:
+    """The tools of one device, and what is known of their effects."""
+
+    def __init__(self, profile: Profile, console: Callable[[], Console], *, ruled: Collection[str] = ()) -> None:
+        """`console` gives the open console, when it is first needed; `ruled` names tools that a rule guards already."""
+        self.profile = profile
+        self._console = console
+        self._unknown: dict[tuple[str, str], str] = {}
+        unheard = sorted(set(ruled) - {command.name for command in profile.commands})
+        if unheard:
+            raise DriverError(f"profile {profile.name} has no command {unheard[0]}, which a rule is said to guard")
+        self.tools = tuple(self._tool(command, command.name in ruled) for command in profile.commands)
+
+    def looked(self) -> tuple[str, ...]:
+        """A person has looked at the device: calls with an unknown effect may be made again. Returns what was held."""
+        held = tuple(self._unknown.values())
+        self._unknown.clear()
+        return held
+
+    def _tool(self, command: Command, ruled: bool) -> Tool:
+        return Tool(
+            function=_function(command, lambda arguments: self._call(command, arguments)),
+            name=command.name,
+            description=_description(command),
+            idempotent=command.idempotent,
+            effect=command.effect,
+            sensitive=command.sensitive,
+            trusted=False,
+            confirm=command.effect != "read" and not ruled,
+            timeout_s=command.timeout_s + EXTRA_S,
+            examples=command.examples,
+        )
+
+    def _call(self, command: Command, arguments: dict[str, Any]) -> Any:
+        line = _line(command, self.profile, arguments)
+        key = (command.name, line)
+        if key in self._unknown:
+            raise EffectUnknown(f"not sent again: {self._unknown[key]}. A person must look at the device first")
+        console = self._console()
+        if command.state and console.confirm() != command.state:
+            raise DriverUnavailable(f"{command.name} needs state {command.state}; the console is in {console.state}")
+        outcome = console.run(line, command.timeout_s)
+        try:
+            return _result(outcome, command)
+        except EffectUnknown as unknown:
+            if not (command.idempotent and command.effect == "read"):
+                self._unknown[key] = str(unknown)
+            raise
+
+
+def _line(command: Command, profile: Profile, arguments: dict[str, Any]) -> str:
+    try:
+        for name, argument in command.arguments.items():
+            if argument.type == "word":
+                written(arguments[name], "none", name)  # One word, also where quotes could hold more.
+        return filled(command.command, arguments, profile.quoting)
+    except ValueError as error:
+        raise DriverError(f"{command.name}: {error}; nothing was sent") from None
+
+
+def _result(outcome: Outcome, command: Command) -> Any:
+    """Turn the outcome into the tool's result, or into an error that says what is known of the effect."""
+    name = command.name
+    match outcome:
+        case Done():
+            text = "\n".join([outcome.output, *outcome.noise]) if command.answer.keep_noise else outcome.output
+            return read_answer(text, command.answer, name)
+        case Failed():
+            status = "" if outcome.status is None else f" with status {outcome.status}"
+            raise CommandFailed(f"{name} failed{status}: {_cut(outcome.output)}")
+        case NotSent():
+            raise DriverUnavailable(f"{name} was not sent: {outcome.because}")
+        case TimedOut():
+            raise EffectUnknown(f"{name} did not end within {outcome.after_ms} ms; its effect is unknown")
+        case DeviceReset():
+            raise EffectUnknown(f"the device started again during {name} ({outcome.banner}); its effect is unknown")
+        case LinkWasLost():
+            raise EffectUnknown(f"the line was lost during {name} ({outcome.because}); its effect is unknown")
+        case WaitingForInput():
+            raise EffectUnknown(
+                f"{name} asks {outcome.question!r} and still runs; a person must answer or interrupt it"
+            )
+        case _:
+            assert_never(outcome)
+
+
+def read_answer(text: str, reading: Reading, name: str) -> Any:
+    """Read an answer as the profile says. Raises PeerMisbehaved when it does not look like that."""
+    match reading.kind:
+        case "text":
+            return _cut(text)
+        case "lines":
+            return [line for line in _cut(text).split("\n") if line]
+        case "integer" | "number":
+            found = re.search(reading.pattern or r"(-?(?:0x[0-9a-fA-F]+|\d+(?:\.\d+)?))", text)
+            return _number(found, reading.kind, text, name)
+        case "match":
+            found = re.search(reading.pattern, text, re.MULTILINE)
+            if found is None:
+                raise PeerMisbehaved(f"{name} answered {_cut(text)[:200]!r}, which does not fit its pattern")
+            return {key: value or "" for key, value in found.groupdict().items()}
+        case _:
+            assert_never(reading.kind)
+
+
+def _number(found: re.Match[str] | None, kind: str, text: str, name: str) -> int | float:
+    if found is None:
+        raise PeerMisbehaved(f"{name} answered {_cut(text)[:200]!r}, which holds no number")
+    digits = found.group(1) if found.re.groups else found.group()
+    try:
+        return int(digits, 0) if kind == "integer" else float(digits)
+    except ValueError:
+        raise PeerMisbehaved(f"{name} answered {digits[:40]!r}, which is no {kind}") from None
+
+
+def _cut(text: str) -> str:
+    if len(text) <= ANSWER_CHARS_MAX:
+        return text
+    return f"{text[:ANSWER_CHARS_MAX]}\n[{len(text) - ANSWER_CHARS_MAX} characters more were cut]"
+
+
+def _function(command: Command, call: Callable[[dict[str, Any]], Any]) -> Callable[..., Any]:
+    parameters = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if argument.default is None else argument.default,
+            annotation=_type_of(argument),
+        )
+        for name, argument in command.arguments.items()
+    ]
+    return typed_function(command.name, command.help, parameters, call)
+
+
+def typed_function(
+    name: str, about: str, parameters: Sequence[inspect.Parameter], call: Callable[[dict[str, Any]], Any]
+) -> Callable[..., Any]:
+    """Make a function with a real signature: names, types, bounds and defaults as a device's description says."""
+    signature = inspect.Signature(parameters)
+
+    def function(**arguments: Any) -> Any:
+        bound = signature.bind(**arguments)
+        bound.apply_defaults()
+        return call(dict(bound.arguments))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = about
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    function.__signature__ = signature  # type: ignore[attr-defined]  # how Python lets a function declare it
+    return function
+
+
+def _type_of(argument: Argument) -> Any:
+    """The Python type that stands for a declared argument."""
+    about = " ".join(part for part in (argument.help, f"[{argument.unit}]" if argument.unit else "") if part) or None
+    match argument.type:
+        case "integer":
+            low, high = int(argument.minimum or 0), int(argument.maximum or 0)
+            return Annotated[int, Meta(ge=low, le=high, description=about)]
+        case "number":
+            return Annotated[float, Meta(ge=argument.minimum, le=argument.maximum, description=about)]
+        case "boolean":
+            return Annotated[bool, Meta(description=about)]
+        case "choice":
+            return Annotated[Literal[argument.choices], Meta(description=about)]
+        case "word" | "text":
+            pattern = anchored(argument.pattern or WORD_PATTERN)
+            return Annotated[
+                str, Meta(pattern=pattern, min_length=1, max_length=argument.length_max, description=about)
+            ]
+        case _:
+            assert_never(argument.type)
+
+
+def _description(command: Command) -> str:
+    """The help, with the arguments' own words: what the model and the chooser read."""
+    lines = [command.help.strip()]
+    for name, argument in command.arguments.items():
+        if argument.help or argument.unit:
+            lines.append(f"{name}: {argument.help}{f' [{argument.unit}]' if argument.unit else ''}")
+    return "\n".join(lines)

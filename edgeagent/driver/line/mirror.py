@@ -1,0 +1,218 @@
+"""Who else sees the console? Views of the live line, and a person who may break in: over a socket, a pty or TCP.
+
+A view gets every byte the device sends. Ctrl-] breaks in (the agent pauses) and hands back; what is typed before that
+goes nowhere. A view that does not read is dropped; it never holds up the line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pty
+import selectors
+import socket
+import threading
+import tty
+from pathlib import Path
+
+from edgeagent.driver.line.console import Console
+from edgeagent.driver.line.port import LinkLost, Moment
+from edgeagent.errors import DriverUnavailable
+
+BREAK_IN = 0x1D
+"""Ctrl-], as telnet has it: no console uses it for itself."""
+
+RECENT_BYTES = 4_096
+"""What a new view is shown first: the last screen or two."""
+
+TAKEN = b"\r\n[edgeagent: you have the console, the agent waits; Ctrl-] hands it back]\r\n"
+GIVEN = b"\r\n[edgeagent: handed back to the agent]\r\n"
+
+
+class Mirror:
+    """Serves views of one console from one thread. Close it before the port."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._selector = selectors.DefaultSelector()
+        self._views: dict[int, socket.socket | None] = {}
+        self._sockets: list[Path] = []
+        self._lock = threading.RLock()
+        self._wake_out, self._wake_in = os.pipe()
+        self._closing = False
+        self._selector.register(self._wake_out, selectors.EVENT_READ, None)
+        console.port.watchers.append(self._show)
+        self._thread = threading.Thread(target=self._serve, name="console mirror", daemon=True)
+        self._thread.start()
+
+    def serve_socket(self, path: Path) -> None:
+        """Offer views on a socket that only this user may open."""
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder = path.parent.stat()
+        if folder.st_uid != os.getuid() or folder.st_mode & 0o022:
+            raise DriverUnavailable(f"{path.parent} may be written by others; no view is offered there")
+        path.unlink(missing_ok=True)  # Left by a crash: whoever holds the port owns its socket.
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(str(path))
+        path.chmod(0o600)
+        self._sockets.append(path)
+        self._listen(listening)
+
+    def serve_tcp(self, port: int) -> int:
+        """Offer views on a port of the loopback (0 picks one); return which. Any user of this machine may connect."""
+        listening = socket.create_server(("127.0.0.1", port))
+        self._listen(listening)
+        return int(listening.getsockname()[1])
+
+    def serve_pty(self) -> str:
+        """Offer a view as a pseudo-terminal; return its path."""
+        ours, theirs = pty.openpty()
+        tty.setraw(theirs)
+        os.set_blocking(ours, False)
+        # `theirs` stays open, so that a terminal program may come and go.
+        self._add(ours, None)
+        return os.ttyname(theirs)
+
+    def add_view(self, connection: socket.socket) -> None:
+        """Show the line to the other end of this connection, which must not block."""
+        self._add(connection.fileno(), connection)
+
+    def close(self) -> None:
+        """End all views. Closing twice is fine."""
+        if self._closing:
+            return
+        with contextlib.suppress(ValueError):
+            self.console.port.watchers.remove(self._show)
+        self._closing = True
+        os.write(self._wake_in, b"x")
+        self._thread.join(timeout=5)
+        if not self._thread.is_alive():  # The pipe outlives the thread: it may end before it is woken.
+            os.close(self._wake_out)
+            os.close(self._wake_in)
+        for path in self._sockets:
+            path.unlink(missing_ok=True)
+        if self.console.person_has_it:
+            self.console.hand_back()
+
+    def _listen(self, listening: socket.socket) -> None:
+        listening.listen()
+        listening.setblocking(False)
+        with self._lock:
+            self._selector.register(listening, selectors.EVENT_READ, listening)
+        os.write(self._wake_in, b"x")
+
+    def _add(self, view: int, connection: socket.socket | None) -> None:
+        with self._lock:
+            self._views[view] = connection
+            self._selector.register(view, selectors.EVENT_READ, view)
+        recent = self.console.port.heard(max(0, self.console.port.offset - RECENT_BYTES))
+        self._give(view, recent)
+        os.write(self._wake_in, b"x")
+
+    def _serve(self) -> None:
+        while not self._closing:
+            for key, _ in self._selector.select():
+                if key.fd == self._wake_out:
+                    os.read(self._wake_out, 4_096)
+                elif isinstance(key.data, socket.socket):
+                    self._accept(key.data)
+                else:
+                    self._hear(key.fd)
+        for view in list(self._views):
+            self._drop(view)
+        for key in list(self._selector.get_map().values()):
+            if isinstance(key.data, socket.socket):
+                key.data.close()
+        self._selector.close()
+
+    def _accept(self, listening: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            connection, _ = listening.accept()
+            connection.setblocking(False)
+            self._add(connection.fileno(), connection)
+
+    def _hear(self, view: int) -> None:
+        try:
+            typed = os.read(view, 1_024)
+        except BlockingIOError:
+            return
+        except OSError:
+            typed = b""
+        if not typed:
+            self._drop(view)
+            return
+        for portion in _split(typed):
+            if portion == bytes([BREAK_IN]):
+                self._turn_over()
+            elif self.console.person_has_it:
+                with contextlib.suppress(LinkLost, ValueError):
+                    self.console.person_types(portion)
+
+    def _turn_over(self) -> None:
+        if self.console.person_has_it:
+            self.console.hand_back()
+        else:
+            self.console.break_in()
+        self._tell(TAKEN if self.console.person_has_it else GIVEN)
+
+    def _show(self, moment: Moment) -> None:
+        if moment.who == "device":
+            self._tell(moment.data)
+        elif moment.who == "port" and moment.note:
+            self._tell(f"\r\n[edgeagent: {moment.note}]\r\n".encode())
+
+    def _tell(self, data: bytes) -> None:
+        with self._lock:
+            for view in list(self._views):
+                self._give(view, data)
+
+    def _give(self, view: int, data: bytes) -> None:
+        try:
+            while data:
+                data = data[os.write(view, data) :]
+        except BlockingIOError:
+            if self._views.get(view) is not None:
+                self._drop(view)  # It does not read. A pty without a reader just loses what nobody sees.
+        except OSError:
+            self._drop(view)
+
+    def _drop(self, view: int) -> None:
+        with self._lock:
+            connection = self._views.pop(view, None)
+            with contextlib.suppress(KeyError, ValueError, OSError):
+                self._selector.unregister(view)
+            if connection is not None:
+                connection.close()
+            if connection is not None and not self._views and self.console.person_has_it:
+                self.console.hand_back()  # The person is gone; the agent may go on.
+
+
+def _split(typed: bytes) -> list[bytes]:
+    """Cut what was typed around the key that turns the console over."""
+    key = bytes([BREAK_IN])
+    parts: list[bytes] = []
+    for number, portion in enumerate(typed.split(key)):
+        parts += [key] if number else []
+        parts += [portion] if portion else []
+    return parts
+
+
+def socket_path(where: str) -> Path:
+    """Return where the agent that owns this port offers its views."""
+    run = os.environ.get("XDG_RUNTIME_DIR") or f"/tmp/edgeagent-{os.getuid()}"
+    return Path(run) / "edgeagent" / f"console-{hashlib.sha256(where.encode()).hexdigest()[:16]}.sock"
+
+
+def attach(where: str) -> socket.socket:
+    """Connect to the view of the agent that owns this port. Raises DriverUnavailable when none does."""
+    path = socket_path(where)
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        if path.exists() and path.stat().st_uid != os.getuid():
+            raise OSError("it belongs to another user")
+        connection.connect(str(path))
+    except OSError as error:
+        connection.close()
+        raise DriverUnavailable(f"no agent of yours shows {where} ({error})") from None
+    return connection

@@ -1,0 +1,355 @@
+"""What does an operator say of a device? A small TOML file, read, checked and frozen; nothing here opens a port."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from edgeagent.driver.line.template import Quoting, check_template, check_text_argument, places, written
+from edgeagent.errors import ConfigError
+
+SHIPPED = Path(__file__).parent / "profiles"
+EXTENDS_MAX = 4
+"""A profile built on a profile: deeper than this nobody finds the line that counts."""
+
+ToolEffect = Literal["read", "write", "irreversible"]
+Style = Literal["marker", "prompt", "raw_repl"]
+
+
+class Wire(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the line is set, unless the caller says otherwise."""
+
+    baud: int = 115_200
+    data_bits: Literal[5, 6, 7, 8] = 8
+    parity: Literal["N", "E", "O"] = "N"
+    stop_bits: Literal[1, 2] = 1
+    flow: Literal["none", "rtscts", "xonxoff"] = "none"
+
+
+class Pacing(Struct, frozen=True, forbid_unknown_fields=True):
+    """How fast the device can take in what is typed: waits in ms after each character, chunk and line; 0 is none."""
+
+    char_ms: float = 0
+    chunk_bytes: int = 256
+    chunk_ms: float = 0
+    line_ms: float = 0
+
+
+class Keys(Struct, frozen=True, forbid_unknown_fields=True):
+    """The keys of this console. Control characters may be written as TOML, `^C` or `\\x03`; each is one byte."""
+
+    enter: str = "\r"
+    clear_line: str = "\x15"
+    interrupt: str = "\x03"
+    nudge: str = "\r"
+
+
+class Prompts(Struct, frozen=True, forbid_unknown_fields=True):
+    """The last line in each state: regular expressions that must reach its end. Empty: no such state."""
+
+    boot_loader: str = ""
+    log_in: str = ""
+    password: str = ""
+    shell: str = ""
+    repl: str = ""
+
+
+class Boot(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a start of the device is noticed, and which key holds it in the boot loader."""
+
+    banner: tuple[str, ...] = ()
+    autoboot: str = ""
+    autoboot_key: str = " "
+
+
+class Transaction(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a command is sent so that its begin, end and status are certain.
+
+    `marker`: `probe` and `line` are templates; {left} and {right} are halves of a word that only the device joins,
+    {command} is the command, and the second word is followed by the status. `prompt`: the end is the prompt; the
+    status comes from `status_command`, or is bad when a `failure` pattern is found. `raw_repl`: MicroPython's.
+    """
+
+    style: Style = "prompt"
+    probe: str = ""
+    line: str = ""
+    status_command: str = ""
+    status: str = r"(-?\d+)"
+    failure: tuple[str, ...] = ()
+
+
+class Argument(Struct, frozen=True, forbid_unknown_fields=True):
+    """One argument of a device's command."""
+
+    type: Literal["integer", "number", "boolean", "choice", "word", "text"]
+    help: str = ""
+    unit: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    pattern: str = ""
+    length_max: int = 64
+    default: bool | int | float | str | None = None
+
+
+class Reading(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the answer is read: as text, as lines, as one number, or by a pattern whose named groups are fields."""
+
+    kind: Literal["text", "lines", "integer", "number", "match"] = "text"
+    pattern: str = ""
+    keep_noise: bool = False
+
+
+class Command(Struct, frozen=True, forbid_unknown_fields=True):
+    """One command that the agent may use on this device; it becomes a tool."""
+
+    name: str
+    help: str
+    command: str
+    effect: ToolEffect
+    idempotent: bool
+    arguments: dict[str, Argument] = {}
+    answer: Reading = Reading()
+    timeout_s: float = 10.0
+    state: Literal["", "boot_loader", "shell", "repl"] = ""
+    examples: tuple[str, ...] = ()
+    sensitive: bool = False
+
+
+class Profile(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+    """A device as its operator describes it. Get one with `load_profile`."""
+
+    name: str
+    about: str = ""
+    extends: str = ""
+    wire: Wire = Wire()
+    pacing: Pacing = Pacing()
+    keys: Keys = Keys()
+    prompts: Prompts = Prompts()
+    boot: Boot = Boot()
+    transaction: Transaction = Transaction()
+    quoting: Quoting = "none"
+    noise: tuple[str, ...] = ()
+    questions: tuple[str, ...] = (r"\[[yY]/[nN]\]:? ?$", r"\([yY]/[nN]\)\?? ?$", r"\? $", r"[Pp]assword: ?$")
+    echo: bool = True
+    quiet_ms: int = 400
+    line_bytes_max: int = 255
+    columns: int = 80
+    answer_cursor_query: bool = False
+    commands: tuple[Command, ...] = ()
+
+    @cached_property
+    def noise_patterns(self) -> tuple[re.Pattern[str], ...]:
+        """Noise lines: each pattern is taken to the end of its line."""
+        return tuple(re.compile(rf"(?:{each})[^\n]*\n") for each in self.noise)
+
+    @cached_property
+    def prompt_patterns(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
+        """The states that have a prompt, the most dangerous to mistake first."""
+        named = (
+            (state, getattr(self.prompts, state)) for state in ("password", "log_in", "boot_loader", "repl", "shell")
+        )
+        return tuple((state, re.compile(rf"(?:{text})\Z")) for state, text in named if text)
+
+    @cached_property
+    def banner_patterns(self) -> tuple[re.Pattern[str], ...]:
+        """What is only ever printed by a start of the device."""
+        return tuple(re.compile(each, re.MULTILINE) for each in (*self.boot.banner, self.boot.autoboot) if each)
+
+    @cached_property
+    def question_patterns(self) -> tuple[re.Pattern[str], ...]:
+        """How a command asks something back."""
+        return tuple(re.compile(each) for each in self.questions)
+
+
+def load_profile(name: str) -> Profile:
+    """Return the shipped profile of this name, or the one in this file. Raises ConfigError naming file and key."""
+    source = _source_of(name)
+    merged = _merged(source, depth=0)
+    try:
+        profile = msgspec.convert(merged, Profile)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{source}: {_readable(str(error))}") from None
+    profile = _with_key_bytes(profile, source)
+    _check(profile, source)
+    return profile
+
+
+def shipped_profiles() -> tuple[str, ...]:
+    """Return the names of the profiles that come with the package."""
+    return tuple(sorted(path.stem for path in SHIPPED.glob("*.toml")))
+
+
+def _source_of(name: str) -> Path:
+    if name.endswith(".toml") or "/" in name:
+        return Path(name)
+    if name not in shipped_profiles():
+        raise ConfigError(f"no profile {name!r}: there are {', '.join(shipped_profiles())}, or give a .toml file")
+    return SHIPPED / f"{name}.toml"
+
+
+def _merged(source: Path, depth: int) -> dict[str, Any]:
+    if depth > EXTENDS_MAX:
+        raise ConfigError(f"{source}: profiles extend each other more than {EXTENDS_MAX} deep; is there a circle?")
+    try:
+        own = tomllib.loads(source.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{source} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{source} is not TOML: {error}") from None
+    base = own.get("extends")
+    if not isinstance(base, str) or not base:
+        return own
+    below = _merged(_beside(source, base), depth + 1)
+    return {**below, **{key: _over(below.get(key), value) for key, value in own.items()}}
+
+
+def _beside(source: Path, base: str) -> Path:
+    return source.parent / base if base.endswith(".toml") and not base.startswith("/") else _source_of(base)
+
+
+def _over(below: Any, own: Any) -> Any:
+    """Tables are joined key by key; commands are added; everything else is replaced."""
+    if isinstance(below, dict) and isinstance(own, dict):
+        return {**below, **own}
+    if isinstance(below, list) and isinstance(own, list) and own and isinstance(own[0], dict):
+        return below + own
+    return own
+
+
+def _readable(message: str) -> str:
+    """msgspec ends with "- at `$.commands[0].effect`": say it in a file's words."""
+    return re.sub(r" - at `\$\.?([^`]*)`", r" (at \1)", message)
+
+
+_KEY = re.compile(r"\\x([0-9a-fA-F]{2})|\\([rnte0])|\^([@-_])")
+_NAMED_KEYS = {"r": "\r", "n": "\n", "t": "\t", "e": "\x1b", "0": "\0"}
+
+
+def key_bytes(text: str) -> str:
+    """Return the characters that a key stands for: `^C` and the four characters `\\x03` are both one 0x03."""
+
+    def one(found: re.Match[str]) -> str:
+        if found.group(1):
+            return chr(int(found.group(1), 16))
+        return _NAMED_KEYS[found.group(2)] if found.group(2) else chr(ord(found.group(3)) & 0x1F)
+
+    return _KEY.sub(one, text)
+
+
+def _with_key_bytes(profile: Profile, source: Path) -> Profile:
+    keys = Keys(**{name: key_bytes(value) for name, value in msgspec.structs.asdict(profile.keys).items()})
+    boot = msgspec.structs.replace(profile.boot, autoboot_key=key_bytes(profile.boot.autoboot_key))
+    for name, value in {**msgspec.structs.asdict(keys), "autoboot_key": boot.autoboot_key}.items():
+        if any(ord(c) > 0xFF for c in value):
+            raise ConfigError(f"{source}: key {name} is {value!r}; keys are bytes")
+    return msgspec.structs.replace(profile, keys=keys, boot=boot)
+
+
+def _check(profile: Profile, source: Path) -> None:
+    _check_patterns(profile, source)
+    _check_transaction(profile, source)
+    names = [command.name for command in profile.commands]
+    for command in profile.commands:
+        where = f"{source}: commands.{command.name}"
+        if names.count(command.name) > 1:
+            raise ConfigError(f"{where} is there twice: rename one")
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,63}", command.name):
+            raise ConfigError(f"{where}: a name is a letter, then up to 63 letters, digits or _")
+        _check_command(command, profile.quoting, where)
+
+
+def _check_patterns(profile: Profile, source: Path) -> None:
+    spoken = {
+        **{f"prompts.{k}": v for k, v in msgspec.structs.asdict(profile.prompts).items()},
+        **{f"noise[{n}]": v for n, v in enumerate(profile.noise)},
+        **{f"boot.banner[{n}]": v for n, v in enumerate(profile.boot.banner)},
+        **{f"questions[{n}]": v for n, v in enumerate(profile.questions)},
+        **{f"transaction.failure[{n}]": v for n, v in enumerate(profile.transaction.failure)},
+        "boot.autoboot": profile.boot.autoboot,
+        "transaction.status": profile.transaction.status,
+    }
+    for key, text in spoken.items():
+        _compiled(text, f"{source}: {key}")
+        if key.startswith("prompts.") and text and re.search(text, ""):
+            raise ConfigError(f"{source}: {key} {text!r} fits an empty line, so anything would be taken for it")
+
+
+def _compiled(text: str, where: str) -> re.Pattern[str]:
+    try:
+        return re.compile(f"(?:{text})")  # As it is used: inside a group, so a flag must be written as (?i:...).
+    except re.error as error:
+        raise ConfigError(f"{where} {text!r} is no regular expression: {error}") from None
+
+
+def _check_transaction(profile: Profile, source: Path) -> None:
+    way = profile.transaction
+    needs = {"probe": ("{left}", "{right}"), "line": ("{left}", "{right}", "{command}", "{last}")}
+    if way.style == "marker":
+        for key, parts in needs.items():
+            missing = [part for part in parts if part not in getattr(way, key)]
+            if missing:
+                raise ConfigError(f"{source}: transaction.{key} lacks {missing[0]}")
+            if "{left}{right}" in getattr(way, key):
+                raise ConfigError(
+                    f"{source}: transaction.{key} joins the marker itself, so its echo looks like the answer"
+                )
+    if not any((profile.prompts.shell, profile.prompts.boot_loader, profile.prompts.repl)):
+        raise ConfigError(f"{source}: prompts has none of shell, boot_loader, repl: no command could ever be sent")
+
+
+def _check_command(command: Command, quoting: Quoting, where: str) -> None:
+    if not command.help.strip():
+        raise ConfigError(f"{where}.help is empty: the model needs one sentence on what it does")
+    if command.timeout_s <= 0:
+        raise ConfigError(f"{where}.timeout_s is {command.timeout_s:g}; it must be above 0")
+    check_template(command.command, where)
+    used = places(command.command)
+    for name in used:
+        if name not in command.arguments:
+            raise ConfigError(f"{where}.command uses {{{name}}}, which arguments does not declare")
+    for name, argument in command.arguments.items():
+        if name not in used:
+            raise ConfigError(f"{where}.arguments.{name} is not used in the command: remove it, or write {{{name}}}")
+        _check_argument(argument, quoting, f"{where}.arguments.{name}")
+    _check_answer(command.answer, where)
+
+
+def _check_argument(argument: Argument, quoting: Quoting, where: str) -> None:
+    match argument.type:
+        case "integer" | "number":
+            if argument.minimum is None or argument.maximum is None:
+                raise ConfigError(f"{where} has no minimum and maximum: say what the device can take")
+            if argument.minimum > argument.maximum:
+                raise ConfigError(f"{where}: minimum {argument.minimum:g} is above maximum {argument.maximum:g}")
+        case "choice":
+            if not argument.choices:
+                raise ConfigError(f"{where} is a choice without choices")
+            for each in argument.choices:
+                _check_written(each, quoting, f"{where}.choices")
+        case "text":
+            check_text_argument(argument.pattern, quoting, where)
+        case "word":
+            if argument.pattern:
+                check_text_argument(argument.pattern, "none", where)
+        case "boolean":
+            pass
+
+
+def _check_written(text: str, quoting: Quoting, where: str) -> None:
+    try:
+        written(text, quoting, "it")
+    except ValueError as error:
+        raise ConfigError(f"{where} has {text!r}: {error}") from None
+
+
+def _check_answer(answer: Reading, where: str) -> None:
+    compiled = _compiled(answer.pattern, f"{where}.answer.pattern")
+    if answer.kind == "match" and not compiled.groupindex:
+        raise ConfigError(f"{where}.answer.pattern needs named groups, as in (?P<version>.+): they become the fields")

@@ -1,1 +1,0 @@
-"""The serial line and what speaks over it: consoles, SMP, Modbus, SCPI."""

@@ -1,0 +1,1 @@
+"""What is asked for: which call a request means, and with which values."""

@@ -1,0 +1,1 @@
+"""Parts of a request that may be values of arguments: numbers, dates, options, texts."""

@@ -1,0 +1,310 @@
+"""The numbers of a request, and what speaks for each of them as an argument's value.
+
+A number is read with its unit and with the words around it, up to the next number. Numbers inside a formula or a word
+(`3x^2`, `CO2`) are none. The weights of the signs (`WEIGHTS`) were fitted once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import islice
+
+from edgeagent.core.quoting import numbers_in
+from edgeagent.request.lexical import is_prefix, stem
+from edgeagent.request.parts.assign import Candidate
+from edgeagent.request.parts.declared import Argument
+from edgeagent.request.parts.units import PERCENT, UNITS, Unit
+from edgeagent.shape.admits import admits
+from edgeagent.shape.pointer import Document
+
+_PART = re.compile(r"(?<![\w^])-?\d+(?:[.,'’]\d+)*(?:e[+-]?\d+(?!\w))?|(?<=\d)(?:st|nd|rd|th)\b|[^\W\d_]+|°|%")
+_NTH = ("st", "nd", "rd", "th")
+_WORD = re.compile(r"[^\W_]+")
+_FORMULA = re.compile(r"[a-z)](?:\^|\*\*)\d|\d[abnt-z](?![a-z\d])|[a-z)] ?[*/] ?\d|\d\*[a-z(]")
+_FORMULA_RUN = re.compile(r"[\w.()^*/]+(?: ?[-+*/^=] ?[\w.()^*/]+)+|[\w.()^*]+")
+_NAMED = re.compile(r"[^\W\d_]\w*\s*=\s*$")
+_SMALL = "two three four five six seven eight nine ten eleven twelve"
+_NUMBER_WORDS = {word: number for number, word in enumerate(_WORD.findall(_SMALL), 2)}
+_NUMBER_WORDS |= {"fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60}
+_ONE = ("a", "an", "one")  # A number only before a unit: "for a minute", not "the south one".
+_PLAIN_EXPONENT = re.compile(r"-?\d+(?:\.\d+)?e[+-]?\d{1,2}")
+_TIMES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
+_SHORT_TIMES = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000}  # Behind an amount of money: "$2M".
+_BETWEEN = frozenset(_WORD.findall("minus negative number no of is are to at equals equal as the a an was be in with"))
+_VARIABLE = re.compile(r"[abnt-z](?![^\W_])")  # `3x`; capitals are units, as in 298K.
+
+WORDS_AROUND = 3
+
+NUMBER_MAX = 10**15
+"""Numbers from here on are not taken: a double would change them."""
+
+MENTIONS_MAX = 64
+"""The most numbers of a request that are looked at: more is a table, not a request."""
+
+WEIGHTS = {
+    "named before": 2.5,
+    "named behind": 1.4,
+    "named further before": 1.1,
+    "described before": 1.0,
+    "described behind": 0.9,
+    "money for money": 0.7,
+    "in its unit": 1.2,
+    "count for a count": 1.0,
+    "percentage for a share": 0.6,
+    "named before, with others": 0.2,
+    "named further behind": 0.2,
+    "year for a year": 1.5,
+    "percentage for another": -0.2,
+    "no year for a year": -1.5,
+    "no money for money": -0.5,
+    "money for another": -0.5,
+    "in a word": -0.5,
+    "no percentage for a share": -0.5,
+    "year for another": -0.6,
+    "another named further before": -0.2,
+    "another named behind": -0.7,
+    "another named before": -2.1,
+    "whole for a fraction": -0.9,
+}
+"""Nats by sign, fitted as a conditional logit on the even rows of BFCL's `simple_python`, `multiple`, `live_simple`.
+
+Those of units and years are ours: these rows hardly have any that are not decided by something else.
+"""
+
+OWN = 1.2
+"""Nats of evidence from which on a number is an argument's own, whatever the others get."""
+
+_MONEY = frozenset(
+    stem(word)
+    for word in _WORD.findall(
+        "amount price budget cost fee salary income principal investment payment value deposit payout loan revenue "
+        "balance money usd dollar rent expense contribution"
+    )
+)
+_SHARES = frozenset(
+    stem(word)
+    for word in _WORD.findall(
+        "rate percent percentage yield return probability interest discount tax share ratio growth fraction frequency"
+    )
+)
+_COUNTS = frozenset(stem(word) for word in _WORD.findall("count number num limit top quantity total result"))
+_YEAR = stem("year")
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A number in a request, its unit, where it stands, and the stems before and behind it, nearest first."""
+
+    value: Decimal
+    unit: Unit | None
+    before: tuple[str, ...]
+    behind: tuple[str, ...]
+    in_digits: bool
+    begin: int
+    end: int
+    money: bool = False
+
+
+# -- mentions ------------------------------------------------------------------------------------------------------
+
+
+def mentions_in(request: str) -> list[Mention]:
+    """The numbers of a request in their order; of a formula only what an equals sign names (`a = 2`)."""
+    formulas = [each.span() for each in _FORMULA_RUN.finditer(request) if _FORMULA.search(each[0])]
+    found = _mentions(request.casefold(), request)
+    plain_ones = (
+        each
+        for each in found
+        if abs(each.value) < NUMBER_MAX and not any(begin <= each.begin < end for begin, end in formulas)
+    )
+    return list(islice(plain_ones, MENTIONS_MAX))
+
+
+def _mentions(request: str, spelled: str) -> Iterator[Mention]:
+    found = [each for each in _PART.finditer(request) if each[0] not in _NTH]
+    parts = [each[0] for each in found]
+    for place, part in enumerate(parts):
+        begin, end = found[place].span()
+        money = request[:begin].rstrip()[-1:] in ("$", "€", "£")
+        times, after = _times(parts[place + 1 : place + 2], money, place)
+        behind = [stem(each) for each in parts[after : after + WORDS_AROUND]]
+        unit = _unit(behind)
+        value = _value(part, unit is not None, bool(behind))
+        if value is None or (times == 1 and unit is None and _VARIABLE.match(spelled, end)):
+            continue
+        if parts[place - 1 : place] in (["minus"], ["negative"]):
+            value = -abs(value)
+        end = found[after - 1].end()
+        around = (_before(parts[:place]), _behind(behind))
+        yield Mention(value * times, unit, *around, part[-1].isdecimal(), begin, end, money)
+
+
+def _times(behind: Sequence[str], money: bool, place: int) -> tuple[int, int]:
+    """What the word behind a number multiplies it by, and where the words behind begin."""
+    table = _TIMES | _SHORT_TIMES if money else _TIMES
+    times = table.get(behind[0], 1) if behind else 1
+    return times, place + (2 if times > 1 else 1)
+
+
+def _unit(behind: Sequence[str]) -> Unit | None:
+    if not behind or behind[0] not in UNITS:
+        return None
+    unit = UNITS[behind[0]]
+    if unit.kind == "temperature" and behind[1:] and behind[1] in UNITS:
+        return UNITS[behind[1]]  # "70 degrees Fahrenheit"
+    return unit
+
+
+def _before(parts: Sequence[str]) -> tuple[str, ...]:
+    """The stems before a number, up to the number before it."""
+    words: list[str] = []
+    for part in reversed(parts):
+        if part[-1].isdecimal() or part in _NUMBER_WORDS or len(words) == WORDS_AROUND:
+            break
+        if part not in _BETWEEN:
+            words.append(stem(part))
+    return tuple(words)
+
+
+def _behind(words: Sequence[str]) -> tuple[str, ...]:
+    until = next((n for n, word in enumerate(words) if word[-1].isdecimal()), len(words))
+    return tuple(words[:until])
+
+
+def _value(part: str, has_unit: bool, is_followed: bool) -> Decimal | None:
+    if part in _NUMBER_WORDS:
+        return Decimal(_NUMBER_WORDS[part])
+    if part in _ONE:
+        return Decimal(1) if has_unit or (part == "one" and is_followed) else None
+    if "e" in part and part[-1].isdecimal():
+        return Decimal(part) if _PLAIN_EXPONENT.fullmatch(part) else None
+    return next(numbers_in((part,), thousands=True), None) if part[-1].isdecimal() else None
+
+
+# -- signs ---------------------------------------------------------------------------------------------------------
+
+
+def number_signs(mention: Mention, argument: Argument) -> list[str]:
+    """What speaks for and against a number as this argument."""
+    return [*_word_signs(mention, argument), *_unit_signs(mention, argument), *_size_signs(mention, argument)]
+
+
+def _word_signs(mention: Mention, argument: Argument) -> Iterator[str]:
+    before, behind, own, rivals = mention.before, mention.behind, argument.own, argument.rivals
+    of_both = any(_says(word, own) for word in before) and any(_says(word, rivals) for word in before)
+    if before and not of_both:  # "base and height as 6 and 10" says which they are by the order alone.
+        if _says(before[0], own):
+            yield "named before"
+        elif any(_says(word, own) for word in before[1:]):
+            yield "named further before"
+        elif before[0] in argument.words:
+            yield "named before, with others"
+        if _says(before[0], rivals):
+            yield "another named before"
+        elif any(_says(word, rivals) for word in before[1:]):
+            yield "another named further before"
+        if any(word in argument.about for word in before):
+            yield "described before"
+    if behind:
+        if _says(behind[0], own):
+            yield "named behind"
+        elif any(_says(word, own) for word in behind[1:2]):
+            yield "named further behind"
+        if _says(behind[0], rivals):
+            yield "another named behind"
+        if any(word in argument.about for word in behind[:2]):
+            yield "described behind"
+
+
+def _says(word: str, names: Iterable[str]) -> bool:
+    return any(word == name or is_prefix(word, name) for name in names)
+
+
+def _unit_signs(mention: Mention, argument: Argument) -> Iterator[str]:
+    unit = argument.unit
+    if unit is not None and mention.unit is not None:
+        yield "in its unit" if unit.kind == mention.unit.kind else "in another unit"
+    money = bool(argument.words & _MONEY) or "dollar" in argument.description.casefold()
+    if mention.money:
+        yield "money for money" if money else "money for another"
+    elif money:
+        yield "no money for money"
+    share = bool(argument.words & _SHARES)
+    if mention.unit == PERCENT:
+        yield "percentage for a share" if share else "percentage for another"
+    elif share:
+        yield "no percentage for a share"
+
+
+def _size_signs(mention: Mention, argument: Argument) -> Iterator[str]:
+    whole = mention.value == mention.value.to_integral_value()
+    is_year = whole and 1000 <= mention.value <= 2100 and mention.unit is None and not mention.money
+    if is_year:
+        yield "year for a year" if _YEAR in argument.words else "year for another"
+    elif _YEAR in argument.words and mention.behind[:1] != (_YEAR,):
+        yield "no year for a year"
+    elif whole and mention.unit is None and mention.behind and argument.words & _COUNTS and not _is_one_of(argument):
+        yield "count for a count"
+    if not mention.in_digits:
+        yield "in a word"
+    if whole and argument.schema.get("type") == "number":
+        yield "whole for a fraction"
+
+
+def _is_one_of(argument: Argument) -> bool:
+    """Whether its name counts it among others, as `num1` does."""
+    return argument.name[-1:].isdecimal()
+
+
+# -- candidates ----------------------------------------------------------------------------------------------------
+
+
+def number_candidates(argument: Argument, mentions: Iterable[Mention]) -> list[Candidate]:
+    """The numbers that the argument may be, in its unit and within its bounds, in the order of the request."""
+    found = []
+    for mention in mentions:
+        value = plain(in_unit_of(argument, mention))
+        if admits(argument.schema, value, Document(argument.schema)) and not is_foreign(argument, mention):
+            weight = number_weight(mention, argument)
+            found.append(Candidate(value, mention.begin, mention.end, weight, "number"))
+    return found
+
+
+def number_weight(mention: Mention, argument: Argument) -> float:
+    """What speaks for a number as this argument, in nats."""
+    return sum(WEIGHTS[sign] for sign in number_signs(mention, argument))
+
+
+def is_foreign(argument: Argument, mention: Mention) -> bool:
+    """Whether the number is in a unit that cannot be the argument's."""
+    unit = argument.unit
+    return unit is not None and mention.unit is not None and unit.kind != mention.unit.kind
+
+
+def in_unit_of(argument: Argument, mention: Mention) -> Decimal:
+    """The number in the unit that the argument declares; a percentage as a part of one, where that is meant."""
+    unit = argument.unit
+    if unit is None and mention.unit == PERCENT and _is_fraction(argument):
+        return mention.value / 100
+    if unit is None or mention.unit is None or unit.kind != mention.unit.kind:
+        return mention.value
+    return mention.value * mention.unit.factor / unit.factor
+
+
+def _is_fraction(argument: Argument) -> bool:
+    """Whether a percentage is meant as a part of one: a number that need not be whole, and may not be above 1."""
+    told = argument.description.casefold()
+    as_percent = "percentage" in told or "percent" in told or "percent" in argument.words
+    return (
+        argument.schema.get("type") == "number"
+        and argument.schema.get("maximum", 1) <= 1
+        and (not as_percent or "decimal" in told)
+    )
+
+
+def plain(number: Decimal) -> int | float:
+    """The number as JSON has it."""
+    return int(number) if number == number.to_integral_value() else float(number)

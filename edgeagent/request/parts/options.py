@@ -1,0 +1,61 @@
+"""Options and truth values: which of them does a request name?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from edgeagent.core.quoting import names_option
+from edgeagent.request.lexical import PREFIX_WEIGHT, is_prefix, stem, stems
+from edgeagent.request.parts.declared import Argument, name_stems
+
+_WORD = re.compile(r"[^\W_]+")
+_OPPOSITES = (("open", "close"), ("open", "shut"), ("on", "off"), ("enable", "disable"), ("start", "stop"))
+_SWITCHED = {
+    True: re.compile(r"\b(?:turn|switch)\w*\b[^.]{0,40}?\bon\b", re.IGNORECASE),
+    False: re.compile(r"\b(?:turn|switch)\w*\b[^.]{0,40}?\boff\b", re.IGNORECASE),
+}
+_DENIES = frozenset(("no", "not", "without", "exclude", "excluding", "skip", "never", "don't", "don", "except", "omit"))
+_AUXILIARY = frozenset(
+    stem(word)
+    for word in _WORD.findall("include included is allow use show get return has only with enable apply require")
+)
+
+
+def named_options(options: Sequence[str], request: str) -> list[str]:
+    """The options that the request names best: all that it names alike, or none."""
+    said = set(stems(request))
+    shares = {option: _share(option, said, request) for option in options}
+    best = max(shares.values(), default=0.0)
+    return [option for option, share in shares.items() if share == best] if best > 0 else []
+
+
+def _share(option: str, said: set[str], request: str) -> float:
+    """How much of the option's name the request has."""
+    if names_option(option, (request,)):
+        return 1.0
+    parts = stems(option)
+    found = (1.0 if p in said else PREFIX_WEIGHT if any(is_prefix(p, s) for s in said) else 0.0 for p in parts)
+    return sum(found) / len(parts) if parts else 0.0
+
+
+def yes_or_no(argument: Argument, request: str, spoken: frozenset[str] = frozenset()) -> bool | None:
+    """Whether the request says that this is so, that it is not, or nothing of it.
+
+    `spoken` are the words of the tool, which say nothing of one of its arguments.
+    """
+    spelled = [word.casefold() for word in _WORD.findall(request)]
+    words = [stem(word) for word in spelled]
+    parts = name_stems(argument.name)
+    pairs = [(stem(yes), stem(no)) for yes, no in _OPPOSITES]
+    telling = [part for part in parts if part not in _AUXILIARY and part != "on"] or parts
+    telling = [part for part in telling if part not in spoken] or telling
+    places = [n for n, word in enumerate(words) if any(word == part or is_prefix(word, part) for part in telling)]
+    yes = bool(places)
+    no = any(no in words for part in parts for yes_word, no in pairs if yes_word == part)
+    if any(part == yes_word for part in parts for yes_word, _ in pairs):
+        yes = yes or _SWITCHED[True].search(request) is not None
+        no = no or _SWITCHED[False].search(request) is not None
+    elif places and all(_DENIES & set(spelled[max(0, place - 3) : place]) for place in places):
+        yes, no = False, True
+    return None if yes == no else yes

@@ -1,0 +1,157 @@
+"""`edgeagent device` and `edgeagent console` as a person uses them, on pseudo-terminals."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import subprocess
+import sys
+import threading
+import tty
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+pytest.importorskip("serial", reason="pyserial is not installed: pip install edgeagent[serial]")
+
+from edgeagent.doors.cli.console import console
+from edgeagent.doors.cli.device import device
+from edgeagent.errors import ConfigError, ExitCode
+
+ROOT = Path(__file__).parents[3]
+PROFILE = """
+name = "pump"
+extends = "generic"
+
+[[commands]]
+name = "read_pressure"
+help = "Read the pressure."
+command = "show pressure {place}"
+effect = "read"
+idempotent = true
+answer = { kind = "number" }
+[commands.arguments.place]
+type = "choice"
+choices = ["inlet", "outlet"]
+
+[[commands]]
+name = "stop_pump"
+help = "Stop the pump."
+command = "stop"
+effect = "write"
+idempotent = true
+"""
+
+
+def run(command: Any, *arguments: str) -> Result:
+    """Run a command in this process."""
+    return CliRunner().invoke(command, arguments, standalone_mode=False)
+
+
+@pytest.fixture
+def pump() -> Iterator[str]:
+    """A device with a prompt that answers each line; gives its path."""
+    end, ours = pty.openpty()
+    tty.setraw(ours)
+
+    def live() -> None:
+        line = b""
+        with contextlib.suppress(OSError):
+            while portion := os.read(end, 256):
+                for byte in portion:
+                    if byte == 0x15:
+                        line = b""
+                    elif byte == 0x0D:
+                        answer = b"2.25 bar\r\n" if line.startswith(b"show pressure") else b""
+                        os.write(end, b"\r\n" + answer + b"pump> ")
+                        line = b""
+                    else:
+                        line += bytes([byte])
+                        os.write(end, bytes([byte]))
+
+    threading.Thread(target=live, daemon=True).start()
+    yield os.ttyname(ours)
+    os.close(ours)
+    with contextlib.suppress(OSError):
+        os.close(end)
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> str:
+    """The pump's profile."""
+    path = tmp_path / "pump.toml"
+    path.write_text(PROFILE)
+    return str(path)
+
+
+def test_list_shows_ports_or_says_that_none_is_here() -> None:
+    result = run(device, "list")
+    assert result.return_value == ExitCode.DONE
+
+
+def test_a_profile_check_shows_keys_as_bytes_and_commands_as_tools(profile: str) -> None:
+    result = run(device, "profile", "check", profile)
+    assert "key interrupt     03 (1 byte)" in result.output
+    assert "tool read_pressure(place)  read, runs" in result.output
+    assert "tool stop_pump()  write, asks a person" in result.output
+
+
+def test_a_profile_check_as_json_holds_the_schemas(profile: str) -> None:
+    checked = json.loads(run(device, "profile", "check", profile, "--json").output)
+    assert checked["tools"][0]["parameters"]["properties"]["place"]["enum"] == ["inlet", "outlet"]
+
+
+def test_a_wrong_profile_is_a_usage_error_that_names_the_key(tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text(PROFILE.replace('"read"', '"harmless"', 1))
+    error = run(device, "profile", "check", str(tmp_path / "bad.toml")).exception
+    assert isinstance(error, ConfigError)
+    assert error.exit_code == ExitCode.USAGE
+    assert "effect" in str(error)
+
+
+def test_the_shipped_profiles_are_listed() -> None:
+    assert "micropython" in run(device, "profile", "list").output
+
+
+def test_a_command_is_called_as_the_agent_would(pump: str, profile: str) -> None:
+    result = run(device, "call", pump, profile, "read_pressure", "place=inlet")
+    assert result.output == "2.25\n"
+
+
+def test_a_command_that_writes_wants_a_yes(pump: str, profile: str) -> None:
+    assert "--yes" in str(run(device, "call", pump, profile, "stop_pump").exception)
+    assert run(device, "call", pump, profile, "stop_pump", "--yes").return_value == ExitCode.DONE
+
+
+def test_a_wrong_argument_is_refused_before_anything_is_sent(pump: str, profile: str) -> None:
+    assert run(device, "call", pump, profile, "read_pressure", "place=cellar").exception is not None
+
+
+def test_an_unknown_console_is_identified_as_generic(pump: str) -> None:
+    result = run(device, "identify", pump, "--timeout", "2", "--json")
+    assert json.loads(result.output)["profile"] == "generic"
+
+
+def test_a_console_as_json_prints_what_happens_on_the_line(pump: str) -> None:
+    result = run(console, pump, "--json", "--for", "0.3")
+    assert json.loads(result.output.splitlines()[0])["note"] == f"opened {pump}"
+
+
+def test_a_person_types_at_the_console_through_a_pipe(pump: str) -> None:
+    code = "from edgeagent.doors.cli.console import console; console()"
+    command = [sys.executable, "-c", code, pump, "--for", "1.5"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command, input=b"show pressure inlet\r", capture_output=True, timeout=30, env=environment, check=False
+    )
+    assert b"2.25 bar" in done.stdout, done.stderr
+    assert done.returncode == 0
+
+
+def test_a_mirror_that_is_none_is_refused(pump: str) -> None:
+    assert "give pty" in str(run(console, pump, "--mirror", "udp").exception)

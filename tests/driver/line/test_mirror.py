@@ -1,0 +1,163 @@
+"""Views of a live console, and a person who breaks in."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import socket
+import threading
+import time
+import tty
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from edgeagent.driver.line.console import Console
+from edgeagent.driver.line.mirror import Mirror, attach, socket_path
+from edgeagent.driver.line.outcome import NotSent
+from edgeagent.driver.line.port import PortSettings, SerialPort
+from edgeagent.driver.line.profile import load_profile
+from edgeagent.errors import DriverUnavailable
+
+pytest.importorskip("serial", reason="pyserial is not installed: pip install edgeagent[serial]")
+BREAK_IN = b"\x1d"
+
+
+@pytest.fixture
+def line() -> Iterator[tuple[int, str]]:
+    """A pseudo-terminal: the device's end, and our path."""
+    device, ours = pty.openpty()
+    tty.setraw(ours)
+    yield device, os.ttyname(ours)
+    os.close(device)
+    os.close(ours)
+
+
+@pytest.fixture
+def console(line: tuple[int, str]) -> Iterator[Console]:
+    """A console on it."""
+    port = SerialPort(PortSettings(line[1]))
+    port.open()
+    yield Console(port, load_profile("generic"))
+    port.close()
+
+
+@pytest.fixture
+def mirror(console: Console) -> Iterator[Mirror]:
+    """Its mirror."""
+    mirror = Mirror(console)
+    yield mirror
+    mirror.close()
+
+
+def read_until(view: socket.socket | int, wanted: bytes) -> bytes:
+    """Read a view until this was seen."""
+    heard, until = b"", time.monotonic() + 5
+    while wanted not in heard:
+        assert time.monotonic() < until, heard
+        with contextlib.suppress(BlockingIOError):
+            heard += os.read(view if isinstance(view, int) else view.fileno(), 1024)
+    return heard
+
+
+def test_a_view_sees_the_line_live_and_what_was_just_before(
+    line: tuple[int, str], mirror: Mirror, tmp_path: Path
+) -> None:
+    os.write(line[0], b"before ")
+    time.sleep(0.1)
+    mirror.serve_socket(tmp_path / "view.sock")
+    with socket.socket(socket.AF_UNIX) as view:
+        view.connect(str(tmp_path / "view.sock"))
+        os.write(line[0], b"after")
+        assert b"before after" in read_until(view, b"after")
+
+
+def test_only_this_user_may_open_the_socket(mirror: Mirror, tmp_path: Path) -> None:
+    mirror.serve_socket(tmp_path / "view.sock")
+    assert (tmp_path / "view.sock").stat().st_mode & 0o777 == 0o600
+
+
+def test_keys_go_nowhere_before_a_person_breaks_in(line: tuple[int, str], mirror: Mirror) -> None:
+    with socket.create_connection(("127.0.0.1", mirror.serve_tcp(0))) as view:
+        view.sendall(b"reset\r")
+        time.sleep(0.2)
+        view.sendall(BREAK_IN)
+        read_until(view, b"the agent waits")
+        view.sendall(b"help\r")
+        assert read_until(line[0], b"help\r") == b"help\r"
+
+
+def test_the_agent_waits_until_the_console_is_handed_back(console: Console, mirror: Mirror) -> None:
+    with socket.create_connection(("127.0.0.1", mirror.serve_tcp(0))) as view:
+        view.sendall(BREAK_IN)
+        read_until(view, b"the agent waits")
+        outcome = console.run("reset")
+        assert isinstance(outcome, NotSent)
+        assert "person" in outcome.because
+        view.sendall(BREAK_IN)
+        read_until(view, b"handed back")
+        assert not console.person_has_it
+
+
+def test_a_person_who_leaves_hands_back(console: Console, mirror: Mirror) -> None:
+    with socket.create_connection(("127.0.0.1", mirror.serve_tcp(0))) as view:
+        view.sendall(BREAK_IN)
+        read_until(view, b"the agent waits")
+    until = time.monotonic() + 5
+    while console.person_has_it:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_a_pty_view_works_with_any_terminal_program(line: tuple[int, str], mirror: Mirror) -> None:
+    view = os.open(mirror.serve_pty(), os.O_RDWR | os.O_NOCTTY)
+    os.write(line[0], b"hello view")
+    read_until(view, b"hello view")
+    os.write(view, BREAK_IN + b"typed")
+    assert read_until(line[0], b"typed") == b"typed"
+    os.close(view)
+
+
+def test_a_view_that_does_not_read_holds_nothing_up(line: tuple[int, str], console: Console, mirror: Mirror) -> None:
+    with socket.create_connection(("127.0.0.1", mirror.serve_tcp(0))):
+        sender = threading.Thread(target=lambda: [os.write(line[0], b"x" * 1000) for _ in range(8_000)], daemon=True)
+        sender.start()
+        sender.join(timeout=20)
+        assert not sender.is_alive()
+    until = time.monotonic() + 5
+    while console.port.offset < 8_000_000:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_everything_is_in_one_timeline(line: tuple[int, str], console: Console, mirror: Mirror) -> None:
+    console.port.write(b"agent")
+    os.write(line[0], b"device")
+    time.sleep(0.1)
+    console.break_in()
+    console.person_types(b"person")
+    assert [m.who for m in console.port.timeline()] == ["port", "agent", "device", "person"]
+
+
+def test_attaching_without_an_agent_says_so() -> None:
+    with pytest.raises(DriverUnavailable, match="no agent of yours"):
+        attach("usb:nobody")
+
+
+def test_each_port_has_a_socket_of_its_own() -> None:
+    assert socket_path("usb:A") != socket_path("usb:B")
+
+
+def test_a_mirror_that_is_just_waking_up_closes_as_well(console: Console) -> None:
+    open_before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(300):
+        ours, theirs = socket.socketpair()
+        theirs.setblocking(False)
+        mirror = Mirror(console)
+        mirror.add_view(theirs)  # wakes the thread, which may see the end before it is told
+        mirror.close()
+        mirror.close()
+        ours.close()
+    assert len(list(Path("/proc/self/fd").iterdir())) == open_before
