@@ -8,6 +8,7 @@ from edgeagent.core.effects import AskModel, Effect
 from edgeagent.core.events import ModelAnswered, ModelFailed
 from edgeagent.core.values import Usage
 from edgeagent.driver.base import Post
+from edgeagent.driver.model import Warm
 
 
 class ScriptedModel:
@@ -15,6 +16,15 @@ class ScriptedModel:
 
     def __init__(self, script: Iterable[str]) -> None:
         self._script: Iterator[str] = iter(script)
+
+    @property
+    def warm(self) -> Warm | None:
+        """Nothing is in memory."""
+        return None
+
+    def describe(self) -> str:
+        """What was loaded, in a sentence."""
+        return "a script answers; no model is loaded"
 
     def submit(self, effect: Effect, post: Post) -> None:
         """Post the next text at once."""

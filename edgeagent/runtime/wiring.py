@@ -20,6 +20,7 @@ from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel, AskUser, CallTool
 from edgeagent.core.replay import Step
 from edgeagent.driver.base import Driver
+from edgeagent.driver.model import ModelDriver
 from edgeagent.driver.person import Decide, PersonDriver, nobody
 from edgeagent.driver.scripted import ScriptedModel
 from edgeagent.driver.tool import ToolDriver
@@ -150,13 +151,13 @@ def llama_model(
     )
 
 
-def keep_warm(model: Driver, settings: ModelSettings, directory: Path) -> None:
+def keep_warm(model: ModelDriver, settings: ModelSettings, directory: Path) -> None:
     """Give the model back the memory that this session, or this agent, has left; it leaves it again when it closes."""
-    if isinstance(model, ScriptedModel) or not settings.warm:
+    if model.warm is None or not settings.warm:
         return
     root = directory.parent.parent
     with contextlib.suppress(TraceError):  # Without a key nothing is cached, and everything still works.
-        model.keep_warm(directory / KV_NAME, root / KV_NAME, local_key(root))  # type: ignore[attr-defined] # not imported here: it brings llama.cpp
+        model.warm.keep_warm(directory / KV_NAME, root / KV_NAME, local_key(root))
 
 
 def engine_named(engine: EngineName) -> EngineName:

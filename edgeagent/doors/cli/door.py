@@ -11,7 +11,7 @@ from edgeagent.core.agent import Agent
 from edgeagent.core.events import ModelAnswered, ModelFailed
 from edgeagent.doors.cli.options import root_named, settings_from, with_limits
 from edgeagent.doors.cli.screen import Screen
-from edgeagent.driver.base import Driver
+from edgeagent.driver.model import ModelDriver
 from edgeagent.runtime.calibration import use_calibration
 from edgeagent.runtime.config import ModelSettings, state_root
 from edgeagent.runtime.folder import TRACE_NAME, Limits, find_directory, last_directory, locked
@@ -117,7 +117,7 @@ def answers_in(found: Examined | None) -> int:
 
 def open_model(
     agent: Agent, settings: ModelSettings, screen: Screen, root: Path, *, verbose: bool, found: Examined | None = None
-) -> Driver:
+) -> ModelDriver:
     """The scripted model, or llama.cpp with the file's weights and the agent's calibration, if it has one."""
     if settings.name.startswith(SCRIPT_PREFIX):
         return scripted_model(settings.name, answered=answers_in(found))

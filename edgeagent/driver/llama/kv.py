@@ -186,7 +186,7 @@ class WarmShelf:
 
 
 @dataclass(frozen=True)
-class Warm:
+class SavedMemory:
     """What is restored when a session begins or goes on, and saved when it rests for good.
 
     `session` is its own memory; `prefix` that of the agent (system text and tools), shared by all its sessions;

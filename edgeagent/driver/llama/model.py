@@ -39,10 +39,11 @@ from edgeagent.driver.llama.compare import Comparer
 from edgeagent.driver.llama.constraint import Compiled, Grammars, check_calls
 from edgeagent.driver.llama.decode import Generation, OnText, generate
 from edgeagent.driver.llama.engine import Engine, Halt, Progress, count_shared
-from edgeagent.driver.llama.kv import TEXTS_BYTES_MAX, TEXTS_FOLDER, KvStore, Warm, WarmShelf, fingerprint
+from edgeagent.driver.llama.kv import TEXTS_BYTES_MAX, TEXTS_FOLDER, KvStore, SavedMemory, WarmShelf, fingerprint
 from edgeagent.driver.llama.prompt import Words, pack_ids, prompt_tokens
 from edgeagent.driver.llama.sampling import GREEDY, Sampler, Seeded
 from edgeagent.driver.llama.template import Template, builtin_template
+from edgeagent.driver.model import Warm
 from edgeagent.errors import EdgeAgentError, GrammarError, ModelError
 from edgeagent.grammar.calls import GrammarEngine, calls_of, grammar_of
 from edgeagent.grammar.llg import Answer
@@ -122,7 +123,7 @@ class LlamaDriver:
         self.sureness: tuple[Mapping[str, float], ...] = ()
         """What says how sure the calls of the last answer are."""
         self._comparer = Comparer(engine, self._dialect.frame)
-        self._warm: Warm | None = None
+        self._memory: SavedMemory | None = None
         self._cancelled: set[int] = set()
         self._asks: queue.Queue[tuple[AskModel, Post] | None] = queue.Queue()
         self._thread = threading.Thread(target=self._work, name="model", daemon=True)
@@ -183,6 +184,11 @@ class LlamaDriver:
         )
 
     @property
+    def warm(self) -> Warm | None:
+        """The keeping of memory."""
+        return self
+
+    @property
     def chooses(self) -> bool:
         """Whether the driver decides for the model if a call is made, and which."""
         return self._chooser is not None
@@ -229,8 +235,8 @@ class LlamaDriver:
         if self._chooser is not None and self._chooser.held:
             texts = KvStore(prefix_folder / TEXTS_FOLDER, secret, folder_bytes_max=TEXTS_BYTES_MAX)
             beside = WarmShelf(texts, self._saved_name(str(self._chooser.held)), self._chooser.shelf)
-        self._warm = Warm(session, KvStore(prefix_folder, secret), self._saved_name(self._system), beside)
-        return self._warm.restore(self._engine)
+        self._memory = SavedMemory(session, KvStore(prefix_folder, secret), self._saved_name(self._system), beside)
+        return self._memory.restore(self._engine)
 
     def _saved_name(self, text: str) -> str:
         """The name under which the memory of a text is saved: no other text, and no other engine, has it."""
@@ -259,8 +265,8 @@ class LlamaDriver:
         """End the thread, the template's process and the model. Nothing is posted afterwards."""
         self.stop()
         self._grammars.forget()  # Nothing is written any more, and saving the memory needs room.
-        if self._warm is not None:
-            self._warm.save(self._engine, self._prefix_tokens)
+        if self._memory is not None:
+            self._memory.save(self._engine, self._prefix_tokens)
         self._template.close()
         self._engine.close()
 

@@ -1,0 +1,33 @@
+"""Promise of every model driver: it answers AskModel, says what was loaded, and may offer more.
+
+What a driver may offer is an attribute that is None where it cannot: whoever has a driver looks at the attribute, and
+never at the driver's class.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from edgeagent.driver.base import Driver
+
+
+class Warm(Protocol):
+    """Memory that outlives the process."""
+
+    def keep_warm(self, session_folder: Path, prefix_folder: Path, secret: bytes) -> int:
+        """Give back what the session, or else its agent, left in these folders; leave it there again on `close`.
+
+        Call it before the first ask. `secret` seals the files. Returns how many tokens need not be evaluated again.
+        """
+
+
+class ModelDriver(Driver, Protocol):
+    """A driver that answers AskModel."""
+
+    @property
+    def warm(self) -> Warm | None:
+        """The keeping of memory, where there is memory to keep."""
+
+    def describe(self) -> str:
+        """What was loaded, in a sentence."""
