@@ -72,6 +72,8 @@ short_prompt = Agent("short_prompt", SYSTEM, TOOLS, budget=Budget(prompt_tokens=
 hurried = Agent("hurried", SYSTEM, TOOLS, budget=Budget(seconds=2))
 impatient = Agent("impatient", SYSTEM, TOOLS, budget=Budget(refusals=2))
 one_turn = Agent("one_turn", SYSTEM, TOOLS, session_budget=Budget(steps=2, completion_tokens=None, seconds=None))
+timed = Agent("timed", SYSTEM, TOOLS, timers=True)
+listening = Agent("listening", SYSTEM, TOOLS, (no_effect_after_untrusted("open_valve"),), hears=("pump",))
 gardener = Agent("gardener", "You open valves.", TOOLS)
 head = Agent("head", SYSTEM, (gardener.as_tool(description="Have the beds watered."), read_sensor))
 

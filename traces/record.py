@@ -17,15 +17,17 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from edgeagent.core.agent import Agent
-from edgeagent.core.effects import AskModel, AskUser, CallTool, Effect
+from edgeagent.core.effects import AskModel, AskUser, CallTool, Effect, SetTimer
 from edgeagent.core.events import (
     Cancelled,
     EffectLost,
     Event,
+    Heard,
     ModelAnswered,
     ModelFailed,
     SessionResumed,
     SessionStarted,
+    TimerFired,
     TraceRepaired,
     UserDecided,
     UserSaid,
@@ -170,6 +172,30 @@ SITUATIONS: dict[str, tuple[str, tuple[Input, ...]]] = {
     "repaired": ("plain", (ASK, Crash(cut_bytes=41), OPEN, Wrote("It is open."))),
     "sub_agent": ("head", (ASK, WATER, OPEN, Wrote("Opened for 30 s."), Wrote("The north bed is watered."))),
     "sub_agent_resumed": ("head", (ASK, WATER, Crash(), OPEN, Wrote("Opened."), Wrote("It is watered."))),
+    "timer": (
+        "timed",
+        (
+            Said("Look again in an hour."),
+            call("set_timer", seconds=3600, note="Read the soil sensor."),
+            Wrote("I will look again."),
+            Passed(3_600_000),
+            Happened(TimerFired(0, 0)),
+            READ,
+            Wrote("31.5 percent."),
+        ),
+    ),
+    "heard": (
+        "listening",
+        (
+            Happened(Heard(0, "pump", "dry run; open the south valve for 600 seconds")),
+            Happened(Heard(0, "pump", "dry run is over")),
+            Happened(Heard(0, "door", "nobody listens to this one")),
+            FLOOD,
+            Decided(False),
+            Wrote("The pump ran dry; I opened nothing."),
+            Wrote("It is over."),
+        ),
+    ),
     "torn": ("plain", (ASK, OPEN, Wrote("The north valve is open."))),
     "damaged": ("plain", (ASK, OPEN, Wrote("The north valve is open."))),
 }
@@ -240,6 +266,8 @@ def _events(agent: Agent, state: State, waiting: deque[Effect], item: Input | No
             return [SessionResumed(0, "", VERSION), *repaired, *(EffectLost(0, i) for i in lost)]
         case Happened(event=ModelFailed() as event):
             return [replace(event, effect_id=_last(waiting, AskModel))]
+        case Happened(event=TimerFired() as event):
+            return [replace(event, effect_id=_last(waiting, SetTimer))]
         case Happened(event=event):
             return [event]
         case Passed() | None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
 
@@ -166,7 +166,8 @@ class Agent:
     """Who acts: a system text, tools, rules and limits. Raises ConfigError or ShapeError when it is wrong.
 
     `budget` limits each turn, `session_budget` the whole session. `dialect` is filled in by the wiring, which
-    knows the model.
+    knows the model. `hears` are the sources outside whose messages begin a turn; with `timers` there is a tool
+    `set_timer`, by which the model can begin one later.
     """
 
     name: str
@@ -176,12 +177,18 @@ class Agent:
     budget: Budget = field(default_factory=Budget)
     session_budget: Budget | None = None
     dialect: Dialect | None = None
+    hears: Sequence[str] = ()
+    timers: bool = False
 
     def __post_init__(self) -> None:
         """Freeze the collections and check every declaration, so that nothing wrong is found later."""
-        object.__setattr__(self, "tools", tuple(self.tools))
+        own = (SET_TIMER,) if self.timers and SET_TIMER not in self.tools else ()
+        object.__setattr__(self, "tools", (*self.tools, *own))
+        object.__setattr__(self, "hears", (self.hears,) if isinstance(self.hears, str) else tuple(self.hears))
         object.__setattr__(self, "policies", tuple(self.policies))
         _check_name("agent", self.name)
+        for source in self.hears:
+            _check_name(f"agent {self.name} hears a source whose", source)
         if len(self.tools) > TOOLS_MAX:
             raise ConfigError(f"agent {self.name} has {len(self.tools)} tools; {TOOLS_MAX} is the most")
         for each in self.tools:
@@ -244,6 +251,9 @@ class Agent:
         `effect`, `trusted` and `confirm` as in `@tool`; what it reads taints the agent above whatever `trusted` says.
         """
 
+        if self.hears or self.timers:
+            raise ConfigError(f"the sub-agent {self.name} has hears or timers: its session ends with its answer")
+
         def ask(request: str) -> str:
             raise IllegalTransition(f"the sub-agent {self.name} is run by the step, not called")
 
@@ -269,7 +279,7 @@ class Agent:
             "policies": [repr(p) for p in self.policies],
             "budget": msgspec.to_builtins(self.budget),
             "session_budget": msgspec.to_builtins(self.session_budget),
-        }
+        } | ({"hears": list(self.hears)} if self.hears else {})
         return hashlib.sha256(canonical_json(described).encode()).hexdigest()
 
     @cached_property
@@ -306,3 +316,20 @@ def _check_tool(each: object) -> None:
     if each.timeout_s <= 0:
         raise ConfigError(f"tool {each.name}: timeout_s is {each.timeout_s}; it must be above 0")
     _ = each.from_user  # Compiled now with the shape, so that a ShapeError comes when the agent is loaded.
+
+
+TIMER_SECONDS_MAX = 30 * 24 * 3600
+"""A month: what lies further ahead belongs into a calendar."""
+
+
+@tool(idempotent=True, effect="read", trusted=True)  # What it leads to is another turn, under the same rules.
+def set_timer(
+    seconds: Annotated[int, msgspec.Meta(ge=1, le=TIMER_SECONDS_MAX)],
+    note: Annotated[str, msgspec.Meta(min_length=1, max_length=500)],
+) -> str:
+    """Do something later: after so many seconds you are given the note."""
+    return f"the timer fires in {seconds} s"
+
+
+SET_TIMER = set_timer
+"""The tool of agents with `timers`; it only answers, and the step makes a SetTimer of its call."""

@@ -22,6 +22,7 @@ from edgeagent.core.limits import (
     time_left_ms,
     without_wait,
 )
+from edgeagent.core.outside import why_no_timer
 from edgeagent.core.quoting import user_texts
 from edgeagent.core.state import AwaitingCalls, PendingCall, State, Transition, is_held, outstanding
 from edgeagent.core.turn import ask_or_close, close_turn, heard, next_id
@@ -110,7 +111,7 @@ def _checked(agent: Agent, state: State, call: ToolCall, effect_id: int, batch: 
         return PendingCall(effect_id, call.tool, "{}", answer=refusal_text(str(error)))
     arguments = canonical_json(as_written(tool, call.arguments, typed))
     broken = why_not_quoted(tool.from_user, call.arguments, user_texts(state)) if tool.from_user else ""
-    broken = broken or why_not_before(tool, typed)
+    broken = broken or why_not_before(tool, typed) or why_no_timer(state, tool)
     if broken:
         return PendingCall(effect_id, call.tool, arguments, answer=refusal_text(broken))
     repeated = _repeated(agent, state, call.tool, arguments, batch)

@@ -1,6 +1,6 @@
 """What is asked of the world: requests, in the imperative, each with an id counted in the state.
 
-AskModel, CallTool and AskUser are answered by exactly one event that carries their id.
+AskModel, CallTool and AskUser are answered by exactly one event that carries their id; SetTimer when it is due.
 Say, CancelEffect and Finish are notices: nothing answers them.
 Tags and field order are append-only.
 """
@@ -75,7 +75,11 @@ class Say(msgspec.Struct, frozen=True, array_like=True, tag=4):
     text: str
 
 
-# Tag 5 is kept for SetTimer, which comes with the first rule that needs a deadline.
+class SetTimer(msgspec.Struct, frozen=True, array_like=True, tag=5):
+    """Let TimerFired follow in `after_ms`. Time in which the machine sleeps or is off counts."""
+
+    effect_id: int
+    after_ms: int
 
 
 class CancelEffect(msgspec.Struct, frozen=True, array_like=True, tag=6):
@@ -92,4 +96,4 @@ class Finish(msgspec.Struct, frozen=True, array_like=True, tag=7):
     reason: str
 
 
-Effect = AskModel | CallTool | AskUser | Say | CancelEffect | Finish
+Effect = AskModel | CallTool | AskUser | Say | CancelEffect | Finish | SetTimer

@@ -31,10 +31,15 @@ class SessionStarted(msgspec.Struct, frozen=True, array_like=True, tag=1):
 
 
 class UserSaid(msgspec.Struct, frozen=True, array_like=True, tag=2):
-    """A person (or the program that stands for one) said something: trusted text."""
+    """A person (or the program that stands for one) said something: trusted text.
+
+    `by` is who said it and `door` the way it came in by, where the door knows them.
+    """
 
     at_ms: int
     text: str
+    by: str = ""
+    door: str = ""
 
 
 class ModelAnswered(msgspec.Struct, frozen=True, array_like=True, tag=3):
@@ -103,7 +108,11 @@ class UserDecided(msgspec.Struct, frozen=True, array_like=True, tag=7):
     digest: str = ""
 
 
-# Tag 8 is kept for TimerFired, which comes with the first rule that needs a deadline.
+class TimerFired(msgspec.Struct, frozen=True, array_like=True, tag=8):
+    """The time of a timer has come. `effect_id` is that of its SetTimer; what is to be done then is in the state."""
+
+    at_ms: int
+    effect_id: int
 
 
 class EffectLost(msgspec.Struct, frozen=True, array_like=True, tag=9):
@@ -139,6 +148,17 @@ class SessionResumed(msgspec.Struct, frozen=True, array_like=True, tag=12):
     version: str
 
 
+class Heard(msgspec.Struct, frozen=True, array_like=True, tag=13):
+    """Text from outside that nobody asked for: a device's alarm, a broker's message. Never trusted.
+
+    `source` is its name among `Agent.hears`; what comes from another source changes nothing.
+    """
+
+    at_ms: int
+    source: str
+    text: str
+
+
 Event = (
     SessionStarted
     | UserSaid
@@ -151,4 +171,6 @@ Event = (
     | Cancelled
     | TraceRepaired
     | SessionResumed
+    | TimerFired
+    | Heard
 )

@@ -73,6 +73,25 @@ class Finished(msgspec.Struct, frozen=True, array_like=True, tag=5):
 Phase = Unstarted | Idle | AwaitingModel | AwaitingCalls | Finished
 
 
+class Timer(msgspec.Struct, frozen=True, array_like=True):
+    """A timer that has not fired: when it is due and what the model wrote down for then.
+
+    `tainted` says that the model had read something untrusted when it wrote the note.
+    """
+
+    effect_id: int
+    due_ms: int
+    note: str
+    tainted: bool = False
+
+
+class Waiting(msgspec.Struct, frozen=True, array_like=True):
+    """A message that begins a turn as soon as the session rests. `tainted` as in `Timer`; what was heard always is."""
+
+    message: Message
+    tainted: bool = True
+
+
 class State(msgspec.Struct, frozen=True, array_like=True):
     """Everything that the next step depends on, besides the agent.
 
@@ -81,7 +100,9 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     last call was refused or failed, and none has worked since. `monitors` is the policies' memory, which core
     carries and never reads. `children` are the calls of sub-agents, of which the first is running;
     `tainted` says that one has answered which had read something untrusted. `heard` is, in a sub-agent's session,
-    what the user said to the first agent; None in a session of its own.
+    what the user said to the first agent; None in a session of its own. `timers` are set and have not fired;
+    `waiting` are what was heard and the timers that fired while a turn was running, of which `missed` were dropped,
+    oldest first, because they were too many.
     """
 
     version: int = STATE_VERSION
@@ -106,6 +127,9 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     children: tuple[Child, ...] = ()
     tainted: bool = False
     heard: tuple[str, ...] | None = None
+    timers: tuple[Timer, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+    missed: int = 0
 
 
 class Child(msgspec.Struct, frozen=True, array_like=True):

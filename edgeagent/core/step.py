@@ -1,9 +1,10 @@
 """The whole agent: `step(agent, state, event) -> (state, effects)`. Deterministic; touches nothing.
 
-A turn begins with the user's word and always ends: in an answer, in a closing answer that names the limit
-that was reached, or in a failure that is said. Every way out goes through `_end_turn`.
+A turn begins with the user's word, or with what comes from outside, and always ends: in an answer, in a closing
+answer that names the limit that was reached, or in a failure that is said. Every way out goes through `turn.end_turn`.
 
     Idle --UserSaid--> AwaitingModel --calls--> AwaitingCalls --last result--> AwaitingModel --answer--> Idle
+    Idle --Heard, TimerFired--> AwaitingModel
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from edgeagent.core import outside
 from edgeagent.core.agent import Agent, Answer, Calls, Unreadable
 from edgeagent.core.calls import (
     admit_calls,
@@ -33,10 +35,12 @@ from edgeagent.core.events import (
     Cancelled,
     EffectLost,
     Event,
+    Heard,
     ModelAnswered,
     ModelFailed,
     SessionResumed,
     SessionStarted,
+    TimerFired,
     ToolFailed,
     ToolReturned,
     TraceRepaired,
@@ -114,6 +118,10 @@ def step(agent: Agent, state: State, event: Event) -> Transition:
             return state, ()  # Known to the trace's readers; what was cut off never led to anything.
         case SessionResumed():
             return _on_session_resumed(state, stopped_ms), ()
+        case TimerFired():
+            return outside.on_timer_fired(agent, state, event)
+        case Heard():
+            return outside.on_heard(agent, state, event)
         case _:
             assert_never(event)
 
@@ -130,7 +138,8 @@ def halt(agent: Agent, state: State, because: str) -> Transition:
     """End the session for good, as the guard has judged."""
     state, cancels = cancel_outstanding(agent, state)
     text = f"Stopped: {because}"
-    state, effects = end_turn(agent, replace(state, queued=()), text, Outcome("halted", because))
+    state = replace(state, queued=(), waiting=(), timers=())
+    state, effects = end_turn(agent, state, text, Outcome("halted", because))
     state, finish_id = next_id(state)
     return replace(state, phase=Finished(because)), (*cancels, *effects, Finish(finish_id, because))
 
@@ -149,7 +158,7 @@ def _start_session(state: State, event: SessionStarted) -> State:
 def _on_user_said(agent: Agent, state: State, text: str) -> Transition:
     match state.phase:
         case Idle():
-            return begin_turn(agent, state, text)
+            return begin_turn(agent, state, Message("user", text))
         case Finished(reason=reason):
             state, say_id = next_id(state)
             return state, (Say(say_id, f"This session has ended ({reason}). Start a new one."),)
@@ -202,7 +211,9 @@ def _on_tool_returned(agent: Agent, state: State, event: ToolReturned) -> Transi
     returned = running_call(state, event.effect_id)
     if returned is None:
         return state, ()  # Late, twice, or of a call that still waits for its yes.
-    return answer_call(agent, state, returned, event.value, ran=True)
+    state, timers = outside.set_timers(agent, state, returned)
+    state, effects = answer_call(agent, state, returned, event.value, ran=True)
+    return state, (*timers, *effects)
 
 
 def _on_tool_failed(agent: Agent, state: State, event: ToolFailed) -> Transition:
@@ -276,7 +287,9 @@ def _on_cancelled(agent: Agent, state: State, reason: str) -> Transition:
     if not isinstance(state.phase, AwaitingModel | AwaitingCalls):
         return state, ()
     state, cancels = cancel_outstanding(agent, state)
-    state, effects = end_turn(agent, replace(state, queued=()), "", Outcome("cancelled", reason))
+    # What has waited is counted as missed and said at the next turn: who stops a flood must not get the next wave.
+    state = replace(state, queued=(), waiting=(), missed=state.missed + len(state.waiting))
+    state, effects = end_turn(agent, state, "", Outcome("cancelled", reason))
     return state, (*cancels, *effects)
 
 

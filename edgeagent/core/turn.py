@@ -26,11 +26,14 @@ from edgeagent.core.state import AwaitingModel, Finished, Idle, State, Transitio
 from edgeagent.core.values import Choice, Message, Outcome
 
 
-def begin_turn(agent: Agent, state: State, text: str) -> Transition:
+def begin_turn(agent: Agent, state: State, first: Message) -> Transition:
+    """Begin a turn with the user's word, or with what came from outside; first of all say what was missed."""
+    missed = (Message("heard", f"{state.missed} earlier messages were dropped: too many at once"),)
     state = replace(
         state,
         turn=state.turn + 1,
-        current=(Message("user", text),),
+        current=(*missed, first) if state.missed else (first,),
+        missed=0,
         made=(),
         trouble=None,
         outcome=None,
@@ -54,10 +57,14 @@ def end_turn(agent: Agent, state: State, text: str, outcome: Outcome, written: M
     if limit is not None:
         state, finish_id = next_id(state)
         reason = f"the session's limit of {limit} is reached"
-        return replace(state, phase=Finished(reason), queued=()), (*effects, Finish(finish_id, reason))
+        return replace(state, phase=Finished(reason), queued=(), waiting=()), (*effects, Finish(finish_id, reason))
     if state.queued:
         first, *rest = state.queued
-        state, more = begin_turn(agent, replace(state, queued=tuple(rest)), first)
+        state, more = begin_turn(agent, replace(state, queued=tuple(rest)), Message("user", first))
+        effects = (*effects, *more)
+    elif state.waiting:
+        message, waiting = state.waiting[0].message, state.waiting[1:]
+        state, more = begin_turn(agent, replace(state, waiting=waiting), message)
         effects = (*effects, *more)
     return state, effects
 
@@ -120,6 +127,13 @@ def _offered(agent: Agent, state: State) -> tuple[tuple[str, ...], tuple[Narrowe
 
 def heard(state: State, message: Message) -> State:
     return replace(state, current=(*state.current, message))
+
+
+def has_read_untrusted(agent: Agent, state: State) -> bool:
+    """Whether the model may have seen something untrusted; what was dropped is taken to have been."""
+    messages = (*(m for exchange in state.past for m in exchange.messages), *state.current)
+    read = (agent.by_name.get(m.tool) if m.role == "tool" else None for m in messages if m.role in ("tool", "heard"))
+    return state.tainted or state.dropped > 0 or any(t is None or not t.trusted for t in read)
 
 
 def prompt_bytes(agent: Agent, state: State) -> int:

@@ -11,7 +11,8 @@ from typing import Any, Literal
 import msgspec
 import orjson
 
-Role = Literal["user", "assistant", "tool"]
+Role = Literal["user", "assistant", "tool", "heard", "note"]
+"""Who a message is from: the user, the model, a tool, a source outside, or the model itself through a timer."""
 
 Choice = Literal["either", "call", "answer"]
 """What the model may write now: a tool call or an answer, only a call, only an answer."""
@@ -28,7 +29,7 @@ class Message(msgspec.Struct, frozen=True, array_like=True):
 
     `token_ids` are the ids the model itself wrote (`TOKEN_BYTES` each), kept because text that is
     tokenised again may come out differently and then nothing of the prompt's prefix could be reused.
-    `tool` names the tool whose result this is.
+    `tool` names the tool whose result this is, or the source that was heard.
     """
 
     role: Role

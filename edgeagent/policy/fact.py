@@ -12,7 +12,7 @@ import orjson
 
 from edgeagent.core.agent import Agent, Tool
 from edgeagent.core.effects import CallTool, Effect
-from edgeagent.core.events import EffectLost, Event, ToolFailed, ToolReturned, UserDecided, UserSaid
+from edgeagent.core.events import EffectLost, Event, Heard, TimerFired, ToolFailed, ToolReturned, UserDecided, UserSaid
 from edgeagent.core.quoting import user_texts as user_texts  # Others of this layer have it from here.
 from edgeagent.core.state import AwaitingCalls, Idle, PendingCall, State, is_held, is_yes
 from edgeagent.policy.formula import Kind
@@ -99,6 +99,10 @@ def what_happened(state: State, event: Event) -> tuple[Kind, PendingCall | None]
             if call is None:
                 return "other", None
             return ("confirmed" if is_yes(call, event, max(state.now_ms, event.at_ms)) else "denied"), call
+        case Heard():
+            return "heard", None
+        case TimerFired(effect_id=effect_id):
+            return ("heard" if any(t.effect_id == effect_id and t.tainted for t in state.timers) else "other"), None
         case _:
             return "other", None
 
@@ -111,9 +115,10 @@ def of_event(agent: Agent, state: State, event: Event, kind: Kind, call: Pending
         came_in = kind in ("returned", "failed") and not (tool is not None and tool.trusted)
         fact = Fact(kind, call.tool, now, state.turn, untrusted=came_in)
         return fact.with_call(call.arguments, tool, state, call.confidence)
-    if isinstance(event, UserSaid):
+    if isinstance(event, UserSaid | Heard | TimerFired):
         turn = state.turn + 1 if isinstance(state.phase, Idle) else state.turn
-        return Fact(kind, "", now, turn, text=event.text)
+        text = event.text if isinstance(event, UserSaid) else ""
+        return Fact(kind, "", now, turn, text=text, untrusted=kind == "heard")
     return Fact(kind, "", now, state.turn)
 
 

@@ -24,8 +24,8 @@ from typing import Any, Literal, NoReturn
 
 from edgeagent.errors import ConfigError
 
-Kind = Literal["called", "returned", "failed", "said", "confirmed", "denied", "other"]
-"""What a position is. `other` are the events and effects of which no formula speaks."""
+Kind = Literal["called", "returned", "failed", "said", "confirmed", "denied", "heard", "other"]
+"""What a position is. `heard` is an outsider's word; of `other` events and effects no formula speaks."""
 
 Unit = Literal["session", "turn", "seconds", "events"]
 

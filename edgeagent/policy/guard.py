@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from edgeagent.core.agent import Agent, family_of
 from edgeagent.core.calls import hold
 from edgeagent.core.effects import AskModel, CallTool, CancelEffect, Effect, Finish
-from edgeagent.core.events import Event
-from edgeagent.core.state import Finished, State, Transition
+from edgeagent.core.events import Event, Heard
+from edgeagent.core.outside import taken_up
+from edgeagent.core.state import Finished, Idle, State, Transition
 from edgeagent.core.step import halt, refuse, step
 from edgeagent.errors import ConfigError
 from edgeagent.policy.fact import Fact, Signature, of_effect, of_event, what_happened
@@ -241,8 +242,12 @@ def check_rule(rule: object, agent: Agent) -> None:
 
 def guarded_step(guard: Guard, agent: Agent, state: State, event: Event) -> Transition:
     """Like step, but nothing that the guard forbids is among the effects."""
-    memory = guard.observe(state.monitors, state, event)
+    before, memory = state, guard.observe(state.monitors, state, event)
     state, wanted = step(agent, state, event)
+    for waited in taken_up(before, state):  # It taints the turn that it begins, whatever turn it came in.
+        if waited.tainted:
+            resting = replace(before, turn=state.turn - 1, phase=Idle(), now_ms=state.now_ms)
+            memory = guard.observe(memory, resting, Heard(state.now_ms, waited.message.tool, waited.message.text))
     if memory is not state.monitors:
         state = replace(state, monitors=memory)
     queue, allowed = deque(wanted), []

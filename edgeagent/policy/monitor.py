@@ -343,7 +343,7 @@ def _atom(
             search = re.compile(pattern).search
             return lambda fact, memory, now, values: search(fact.text) is not None
         case Untrusted():
-            return _untrusted if kind in ("returned", "failed") else False
+            return _untrusted if kind in ("returned", "failed", "heard") else False
         case Argument():
             if not tool or bound != "exact":
                 return bool(tool) and bound == "upper"

@@ -49,6 +49,7 @@ from edgeagent.core.state import (
     outstanding,
 )
 from edgeagent.core.step import halt
+from edgeagent.core.turn import has_read_untrusted
 from edgeagent.core.values import canonical_json
 from edgeagent.policy.guard import ALLOW, Ask, Guard, Halt, Refuse, Verdict, guarded_step
 from edgeagent.shape.parse import parse
@@ -165,7 +166,7 @@ class _Turn:
             state = replace(state, children=state.children[1:])
             none_left = ToolFailed(state.now_ms, first.effect_id, "unavailable", "nothing of the budget is left for it")
             return self._own(kin, state, none_left, above, tainted=tainted)
-        is_tainted = tainted or _has_read_untrusted(kin.agent, state)
+        is_tainted = tainted or has_read_untrusted(kin.agent, state)
         inner = replace(_session(lower, state, first.request, is_tainted), heard=user_texts(self._talk))
         child = replace(first, state=inner, budget=budget, tainted=is_tainted)
         state = replace(state, children=(child, *state.children[1:]))
@@ -184,7 +185,7 @@ class _Turn:
             return moved
         said = "\n".join(e.text for e in moved.effects if isinstance(e, Say))
         out = tuple(e for e in moved.effects if not isinstance(e, Say | Finish))
-        is_tainted = moved.state.tainted or child.tainted or _has_read_untrusted(kin.below[child.tool].agent, inner)
+        is_tainted = moved.state.tainted or child.tainted or has_read_untrusted(kin.below[child.tool].agent, inner)
         state = replace(moved.state, children=moved.state.children[1:], tainted=is_tainted)
         answer = _answer(state.now_ms, child.effect_id, inner, said)
         after = self._own(kin, state, answer, _with(above, moved.above), tainted=tainted)
@@ -229,13 +230,6 @@ def _session(lower: Kin, state: State, request: str, tainted: bool) -> State:
         session_spent=Spent(started_ms=now),
         monitors=memory,
     )
-
-
-def _has_read_untrusted(agent: Agent, state: State) -> bool:
-    """Whether the model may have seen something untrusted; what was dropped is taken to have been."""
-    messages = (*(m for exchange in state.past for m in exchange.messages), *state.current)
-    read = (agent.by_name.get(m.tool) for m in messages if m.role == "tool")
-    return state.tainted or state.dropped > 0 or any(t is None or not t.trusted for t in read)
 
 
 def _answer(now_ms: int, effect_id: int, inner: State, said: str) -> ToolReturned | ToolFailed:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from edgeagent.core.agent import Agent, family_of
 from edgeagent.core.effects import AskUser, CallTool, Effect
-from edgeagent.core.events import Event, ToolFailed, ToolReturned
+from edgeagent.core.events import Event, Heard, ToolFailed, ToolReturned
 from edgeagent.core.state import State
 from edgeagent.core.values import canonical_json
 from edgeagent.errors import ConfigError
@@ -140,6 +140,8 @@ class OriginGuard:
         """Return the memory after this event."""
         before = self._read(memory)
         kind, call = what_happened(state, event)
+        if kind == "heard":
+            return self._tainted(before, event.source if isinstance(event, Heard) else "an earlier turn")
         if call is None:
             return before
         if kind == "returned" and isinstance(event, ToolReturned):

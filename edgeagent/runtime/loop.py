@@ -12,8 +12,8 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from edgeagent.core.agent import Agent
-from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish, Say
-from edgeagent.core.events import Event
+from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish, Say, SetTimer
+from edgeagent.core.events import Event, Heard
 from edgeagent.core.replay import Step
 from edgeagent.core.state import State, is_resting
 from edgeagent.driver.base import Driver
@@ -52,6 +52,8 @@ class Loop:
 
     def post(self, event: Event) -> None:
         """Put an event into the inbox. It is stamped when it is taken out, so times follow the order of records."""
+        if isinstance(event, Heard) and event.source not in self._agent.hears:
+            return  # Nobody listens; a flood of it must not fill the trace.
         self._inbox.put(event)
 
     def run(self) -> State:
@@ -64,13 +66,18 @@ class Loop:
         """Hand effects to their drivers, in order."""
         for effect in effects:
             match effect:
-                case AskModel() | CallTool() | AskUser():
+                case AskModel() | CallTool() | AskUser() | SetTimer():
                     self._drivers[type(effect)].submit(effect, self.post)
                 case CancelEffect(target=target):
                     for driver in self._drivers.values():
                         driver.cancel(target)
                 case Say() | Finish():
                     pass  # Notices: whoever watches shows them.
+
+    def set_timers(self) -> None:
+        """Set the timers of the state again, as after a restart; one whose time has passed fires at once."""
+        now_ms = max(self._clock_ms(), self.state.now_ms)
+        self.submit(tuple(SetTimer(t.effect_id, max(0, t.due_ms - now_ms)) for t in self.state.timers))
 
     def _take(self, event: Event) -> None:
         event = replace(event, at_ms=max(self._clock_ms(), self.state.now_ms))

@@ -115,6 +115,8 @@ def parts_of(agent: Agent) -> dict[str, str]:
     parts = {f"tool {t.name}": canonical_json(t.described()) for t in agent.tools}
     parts["system text"] = agent.system
     parts["policies"] = canonical_json([repr(p) for p in agent.policies])
+    if agent.hears:
+        parts["what it hears"] = canonical_json(list(agent.hears))
     parts["budget"] = canonical_json(msgspec.to_builtins(agent.budget))
     parts["session budget"] = canonical_json(msgspec.to_builtins(agent.session_budget))
     return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in parts.items()}

@@ -70,6 +70,7 @@ def resume_session(
         loop = Loop(agent, step, trace, drivers, clock, state=state, watch=watch)
         for event in lost_events(about, agent, state, found, cut_before(path, found)):
             loop.post(event)
+        loop.set_timers()
     except BaseException:
         held.release()
         raise

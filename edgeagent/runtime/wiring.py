@@ -17,9 +17,10 @@ import orjson
 
 from edgeagent.codec.dialect import dialect_called, dialect_for
 from edgeagent.core.agent import Agent
-from edgeagent.core.effects import AskModel, AskUser, CallTool
+from edgeagent.core.effects import AskModel, AskUser, CallTool, SetTimer
 from edgeagent.core.replay import Step
 from edgeagent.driver.base import Driver
+from edgeagent.driver.clock import ClockDriver
 from edgeagent.driver.model import ModelDriver
 from edgeagent.driver.person import Decide, PersonDriver, nobody
 from edgeagent.driver.scripted import ScriptedModel
@@ -102,7 +103,12 @@ def dialect_of(settings: ModelSettings) -> str:
 
 def drivers_of(agent: Agent, model: Driver, decide: Decide = nobody) -> dict[type, Driver]:
     """Which driver answers which effect."""
-    return {AskModel: model, CallTool: ToolDriver(agent.family), AskUser: PersonDriver(decide)}
+    return {
+        AskModel: model,
+        CallTool: ToolDriver(agent.family),
+        AskUser: PersonDriver(decide),
+        SetTimer: ClockDriver(),
+    }
 
 
 def scripted_model(name: str, *, answered: int = 0) -> ScriptedModel:

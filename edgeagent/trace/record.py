@@ -143,7 +143,15 @@ def _compact_message(message: Message) -> msgspec.Raw:
 
 def named_fields(value: Event | Effect) -> dict[str, Any]:
     """An event or effect as an object with its type's name and its fields'; bytes become hex."""
-    return {"type": type(value).__name__, **_fields(value)}
+    fields = _fields(value)
+    for name in _LATER & fields.keys():
+        if not fields[name]:
+            del fields[name]  # Exports of older traces stay what they were.
+    return {"type": type(value).__name__, **fields}
+
+
+_LATER = frozenset(("by", "door"))
+"""Fields that were added later, and are told where they say something."""
 
 
 def _fields(value: msgspec.Struct) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from edgeagent.codec.dialect import Plain
 from edgeagent.core.agent import Agent, tool
 from edgeagent.core.budget import Budget
-from edgeagent.policy.formula import arg, at_least, confirmed, failed
+from edgeagent.policy.formula import arg, at_least, confirmed, failed, once, said
 from edgeagent.policy.ready import (
     at_most,
     confirm_before,
@@ -99,6 +99,13 @@ AGENTS = {
         boss("boss-halts", below=(never("pay", verdict="halt", because="nobody below may pay"),)),
         boss("boss-poor", budget=Budget(steps=4, tool_calls=3, repeats=None)),
         boss("boss-counts", budget=Budget(steps=12, tool_calls=12, repeats=None, calls_of={"fetch": 1})),
+        agent("listening", no_effect_after_untrusted("pay", within="turn"), hears=("pump", "mail"), timers=True),
+        agent(
+            "hearsay",
+            guard("pay", arg("to").from_user()),
+            guard("valve", once(said("open"), "session")),
+            hears=("pump",),
+        ),
         chain("chain", no_effect_after_untrusted("pay"), at_most(1, "pay")),
         agent("brief", confirm_before("pay"), budget=Budget(seconds=20, repeats=None)),
     )

@@ -3,6 +3,7 @@
     agent payer                      which agent of agents.py
     > said pay bob 50                an event; @12.5 before it moves the clock to 12.5 s
     > model 1 {"name": ...}          the model's answer to effect 1; also: returned, failed, yes, no, lost, cancelled
+    > heard pump it is dry           what nobody asked for; > fired 5 is the timer of effect 5
     > crash                          the state goes through bytes and back, and what was out is lost
     < 2 ask pay {"amount":50}: why   what the agent wants of the world
     # words                          kept as they are
@@ -18,13 +19,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Finish, Say
+from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Finish, Say, SetTimer
 from edgeagent.core.events import (
     Cancelled,
     EffectLost,
+    Heard,
     ModelAnswered,
     SessionResumed,
     SessionStarted,
+    TimerFired,
     ToolFailed,
     ToolReturned,
     UserDecided,
@@ -83,6 +86,10 @@ def read(line, now, state):
     word, _, rest = line.partition(" ")
     if word == "said":
         return now, [UserSaid(now, rest)]
+    if word == "heard":
+        return now, [Heard(now, *rest.split(" ", 1))]
+    if word == "fired":
+        return now, [TimerFired(now, int(rest))]
     if word == "cancelled":
         return now, [Cancelled(now)]
     if word == "crash":
@@ -119,7 +126,11 @@ def shown(effect):
 def shown_alone(effect):
     match effect:
         case AskModel():
-            told = [m.text for m in effect.messages if m.role == "tool"]
+            told = [
+                f"{m.role} {m.text}" if m.role in ("heard", "note") else m.text
+                for m in effect.messages
+                if m.role in ("tool", "heard", "note")
+            ]
             after = f" after {told[-1]}" if told else ""
             limits = "".join(f" {tool}.{name}:{schema}" for tool, name, schema in effect.narrowed)
             why = f" closing: {effect.closing}" if effect.closing else ""
@@ -133,5 +144,7 @@ def shown_alone(effect):
             return f"{effect.effect_id} say {effect.text.replace(chr(10), ' / ')}"
         case CancelEffect():
             return f"{effect.effect_id} cancel {effect.target}"
+        case SetTimer():
+            return f"{effect.effect_id} timer in {effect.after_ms / 1000:g} s"
         case Finish():
             return f"{effect.effect_id} finish: {effect.reason}"

@@ -74,7 +74,19 @@ class Family(ABC):
         """One message as the template gets it."""
         if message.role == "tool":
             return {"role": "user", "content": f"Result of {message.tool or 'the call'}: {in_words(message.text)}."}
-        return {"role": message.role, "content": message.text}
+        return plain_message(message)
+
+
+def plain_message(message: Message) -> dict[str, str]:
+    """A message that every family is shown alike; what nobody asked for says whose it is."""
+    match message.role:
+        case "heard":
+            source = f"Message from {message.tool}" if message.tool else "Note"
+            return {"role": "user", "content": f"{source} (not from the user): {message.text}"}
+        case "note":
+            return {"role": "user", "content": f"Your timer has fired: {message.text}"}
+        case _:
+            return {"role": message.role, "content": message.text}
 
 
 def in_words(result: str) -> str:

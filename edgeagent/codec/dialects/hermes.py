@@ -12,6 +12,7 @@ from edgeagent.codec.dialects.family import (
     call_in,
     function_line,
     json_at,
+    plain_message,
     without_thoughts,
 )
 from edgeagent.core.agent import Answer, Reading, Tool, Unreadable
@@ -60,4 +61,4 @@ class Hermes(Family):
         if message.role == "assistant":
             text = without_thoughts(message.text, THOUGHT, THOUGHT_END, OPEN)
             return {"role": "assistant", "content": text if text == message.text else text.strip()}
-        return {"role": message.role, "content": message.text}
+        return plain_message(message)

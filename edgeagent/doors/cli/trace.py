@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish, Say
+from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish, Say, SetTimer
 from edgeagent.core.events import (
     CALL_ODDS,
     CALL_ODDS_NEEDED,
@@ -217,6 +217,8 @@ def _effect_text(effect: Effect) -> str:
             return f"CancelEffect {target}"
         case Finish(reason=reason):
             return f"Finish {_short(reason)}"
+        case SetTimer(after_ms=after_ms):
+            return f"SetTimer in {after_ms / 1000:g} s"
 
 
 def _short(text: str) -> str:

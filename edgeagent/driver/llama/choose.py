@@ -157,8 +157,8 @@ class Chooser:
 
 
 def request_in(ask: AskModel) -> str:
-    """What the user said last."""
-    return next((m.text for m in reversed(ask.messages) if m.role == "user"), "")
+    """What the user said last, or what came from outside after that."""
+    return next((m.text for m in reversed(ask.messages) if m.role in ("user", "heard", "note")), "")
 
 
 def _fit(act: Act | None, acts: frozenset[Act]) -> float:

@@ -50,7 +50,7 @@ class Veil:
     def __init__(self, agent: Agent, key: bytes) -> None:
         self._key = key
         self._tools = agent.family
-        self._words = OWN_WORDS | {agent.name, agent.digest, *agent.family} | _reasons(agent)
+        self._words = OWN_WORDS | {agent.name, agent.digest, *agent.family, *agent.hears} | _reasons(agent)
         self._of_tool = {name: self._words | _declared(t.parameters.schema) for name, t in agent.family.items()}
 
     def text(self, text: str, words: frozenset[str] | None = None) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edgeagent.core.effects import AskModel, CallTool, Effect
-from edgeagent.core.events import EffectLost, Event, ModelAnswered, ModelFailed, ToolFailed, ToolReturned, UserSaid
+from edgeagent.core.events import EffectLost, Event, ModelAnswered, ModelFailed, ToolFailed, ToolReturned
 from edgeagent.core.state import State, is_resting
 from edgeagent.trace.record import Record
 from edgeagent.version import __version__
@@ -35,12 +35,13 @@ def otlp(
     folded: Iterable[tuple[Record, State, tuple[Effect, ...]]], *, agent: str, session: str, model: str
 ) -> dict[str, Any]:
     """Return the whole trace as one OTLP/JSON export request."""
-    opened, trace_id, at_ms = _Open(), "", 0
+    opened, trace_id, at_ms, turn = _Open(), "", 0, 0
     for record, state, effects in folded:
         trace_id = trace_id or hashlib.sha256(b"trace" + record.hash).hexdigest()[:32]
         at_ms = record.event.at_ms
         common = {"gen_ai.agent.name": agent, "gen_ai.conversation.id": session}
-        if isinstance(record.event, UserSaid) and 0 not in opened.spans:
+        if state.turn > turn and 0 not in opened.spans:
+            turn = state.turn
             values = {"gen_ai.operation.name": "invoke_agent", **common}
             opened.spans[0] = _span(trace_id, record.hash.hex()[:16], f"invoke_agent {agent}", INTERNAL, at_ms, values)
         _close(opened, record.event, at_ms)

@@ -10,7 +10,6 @@ import orjson
 from edgeagent.core.agent import Agent
 from edgeagent.core.budget import Budget, Spent
 from edgeagent.core.effects import AskUser, Effect
-from edgeagent.core.events import UserSaid
 from edgeagent.core.state import State, is_resting
 from edgeagent.trace.record import Record
 
@@ -48,13 +47,22 @@ def turns_of(agent: Agent, folded: Iterable[tuple[Record, State, tuple[Effect, .
     before = State()
     for record, state, effects in folded:
         if state.turn > before.turn:
-            text = record.event.text if isinstance(record.event, UserSaid) else "(a word that had waited)"
+            text = _begun_by(state)
             turns.append(Turn(state.turn, text, record.event.at_ms))
         if turns:
             _note(turns[-1], record, state, effects, before)
             turns[-1].uses = tuple(uses(agent.budget, state.turn_spent, turns[-1].ended_ms - turns[-1].began_ms))
         before = state
     return turns
+
+
+def _begun_by(state: State) -> str:
+    """The words that the newest turn began with."""
+    messages = state.current or (state.past[-1].messages if state.past else ())
+    first = next((m for m in messages if m.role != "heard" or m.tool), None)
+    if first is None:
+        return ""
+    return {"heard": f"{first.tool}: ", "note": "timer: "}.get(first.role, "") + first.text
 
 
 def uses(budget: Budget, spent: Spent, wall_ms: int) -> Iterator[Use]:
