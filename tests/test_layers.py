@@ -61,6 +61,23 @@ PURE_EXCEPTIONS = {
 }
 DRIVER_HEIGHT = {"": 0, "line": 1, "bus": 2, "device": 3, "llama": 3, "remote": 3}
 """Within `driver/`: a bus and a device stand on a line; a model knows no device."""
+DOOR_KNOWS = {"runtime", "core", "errors", "version", "doors"}
+"""A door opens, serves and watches sessions through `runtime`; what it is shown are values of `core`."""
+VERBS_OF_ROOMS = {
+    # Verbs that open no session: each shows or mends what one room holds, and names that room.
+    "cli/check.py": {"codec", "grammar", "models", "shape"},  # looks into every room before anything runs
+    "cli/console.py": {"driver"},  # a person at a line; there is no agent
+    "cli/device.py": {"driver"},
+    "cli/grammar.py": {"codec", "grammar", "shape"},
+    "cli/model.py": {"models"},
+    "cli/policy.py": {"policy", "trace"},
+    "cli/replay.py": {"trace"},
+    "cli/sessions.py": {"trace"},
+    "cli/trace.py": {"trace"},
+    "cli/trace_export.py": {"trace"},
+    "cli/trace_file.py": {"trace"},
+    "cli/trace_sign.py": {"trace"},
+}
 FILES = sorted(p for p in PACKAGE.rglob("*.py") if p.name not in {"__init__.py", "__main__.py"})
 
 
@@ -105,6 +122,23 @@ def test_the_pure_layers_import_only_values(file):
     allowed = PURE_ALLOWED | PURE_EXCEPTIONS.get(str(file.relative_to(PACKAGE)), set())
     outside = {name.split(".")[0] for name in imports_of(file)} - allowed
     assert not outside, f"{file} imports {outside}"
+
+
+DOOR_FILES = [f for f in FILES if place_of(f)[0] == "doors"]
+
+
+@pytest.mark.parametrize("file", DOOR_FILES, ids=lambda f: str(f.relative_to(PACKAGE)))
+def test_a_door_knows_the_runtime_only(file):
+    allowed = DOOR_KNOWS | VERBS_OF_ROOMS.get(str(file.relative_to(PACKAGE / "doors")), set())
+    rooms = {name.split(".")[1] for name in imports_of(file) if name.startswith("edgeagent.")}
+    assert rooms <= allowed, f"{file} reaches past the runtime into {rooms - allowed}"
+
+
+def test_every_verb_that_names_a_room_still_does():
+    doors = PACKAGE / "doors"
+    for name, rooms in VERBS_OF_ROOMS.items():
+        used = {n.split(".")[1] for n in imports_of(doors / name) if n.startswith("edgeagent.")}
+        assert rooms <= used, f"{name} needs no leave for {rooms - used}"
 
 
 def test_every_file_has_a_layer():

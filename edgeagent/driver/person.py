@@ -19,7 +19,8 @@ class Decision(NamedTuple):
     digest: str = ""
 
 
-Decide = Callable[[AskUser], Decision]
+Decide = Callable[[AskUser], Decision | None]
+"""Answers a question, or says with None that the answer comes from elsewhere (`PersonDriver.answer`)."""
 
 
 def nobody(question: AskUser) -> Decision:
@@ -27,24 +28,51 @@ def nobody(question: AskUser) -> Decision:
     return Decision(False, "nobody was there to ask")
 
 
+class _Open(NamedTuple):
+    question: AskUser
+    post: Post
+    expires: threading.Timer
+
+
 class PersonDriver:
-    """Owns the one place where a person can be asked; questions come one after the other."""
+    """Owns the places where a person can be asked: each is put one question at a time, and the first answer counts."""
 
     def __init__(self, decide: Decide = nobody) -> None:
-        self._decide = decide
-        self._one_at_a_time = threading.Lock()
-        self._open: dict[int, threading.Timer] = {}
+        self._open: dict[int, _Open] = {}
         self._lock = threading.Lock()
+        self._places: tuple[tuple[Decide, threading.Lock], ...] = ()
+        self.ask_also(decide)
+
+    def ask_also(self, decide: Decide) -> None:
+        """Put questions to this place too, from the next one on."""
+        self._places = (*self._places, (decide, threading.Lock()))
+
+    def ask_no_more(self, decide: Decide) -> None:
+        """Put no questions to this place any more."""
+        self._places = tuple(place for place in self._places if place[0] != decide)
 
     def submit(self, effect: Effect, post: Post) -> None:
         """Put the question; UserDecided follows, at the latest when it expires."""
         assert isinstance(effect, AskUser), "the wiring sends only questions here"
-        expire = threading.Timer(effect.timeout_ms / 1000, self._answer, (effect, Decision(False, "no answer"), post))
-        expire.daemon = True
+        expires = threading.Timer(
+            effect.timeout_ms / 1000, self.answer, (effect.effect_id, Decision(False, "no answer"))
+        )
+        expires.daemon = True
         with self._lock:
-            self._open[effect.effect_id] = expire
-        expire.start()
-        threading.Thread(target=self._put, args=(effect, post), name="question", daemon=True).start()
+            self._open[effect.effect_id] = _Open(effect, post, expires)
+        expires.start()
+        for place in self._places:
+            threading.Thread(target=self._put, args=(effect, *place), name="question", daemon=True).start()
+
+    def answer(self, effect_id: int, decision: Decision) -> bool:
+        """Answer a question; False if none of that id is open (any more)."""
+        with self._lock:
+            found = self._open.pop(effect_id, None)
+        if found is None:
+            return False
+        found.expires.cancel()
+        found.post(UserDecided(0, effect_id, decision.approved, decision.text, decision.digest))
+        return True
 
     def cancel(self, effect_id: int) -> None:
         """The question may stay on the screen; its answer no longer counts."""
@@ -52,26 +80,19 @@ class PersonDriver:
     def close(self) -> None:
         """Stop waiting for answers."""
         with self._lock:
-            timers = list(self._open.values())
+            waiting = list(self._open.values())
             self._open.clear()
-        for timer in timers:
-            timer.cancel()
+        for each in waiting:
+            each.expires.cancel()
 
-    def _put(self, question: AskUser, post: Post) -> None:
-        with self._one_at_a_time:
+    def _put(self, question: AskUser, decide: Decide, one_at_a_time: threading.Lock) -> None:
+        with one_at_a_time:
             if question.effect_id not in self._open:
                 return
             try:
-                decision = self._decide(question)
+                decision = decide(question)
             # Whatever is wrong with the terminal or the callback, the safe answer is no.
             except Exception as error:
                 decision = Decision(False, f"could not ask: {error}")
-        self._answer(question, decision, post)
-
-    def _answer(self, question: AskUser, decision: Decision, post: Post) -> None:
-        with self._lock:
-            timer = self._open.pop(question.effect_id, None)
-        if timer is None:
-            return
-        timer.cancel()
-        post(UserDecided(0, question.effect_id, decision.approved, decision.text, decision.digest))
+        if decision is not None:
+            self.answer(question.effect_id, decision)

@@ -40,14 +40,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     policy: dict[str, Any] = {}
 
 
-def read_settings(path: Path | None, *, beside: Path) -> Settings:
+def read_settings(path: Path | None, *, beside: Path | None) -> Settings:
     """Read `path`, or else $EDGEAGENT_CONFIG, or else edgeagent.toml in the folder `beside`; defaults if there is none.
 
     Raises ConfigError naming file and key.
     """
-    named = path or (Path(os.environ["EDGEAGENT_CONFIG"]) if os.environ.get("EDGEAGENT_CONFIG") else None)
-    file = named or beside / FILE_NAME
-    if named is None and not file.exists():
+    file = settings_file(path, beside=beside)
+    if file is None:
         return Settings()
     try:
         return msgspec.convert(tomllib.loads(file.read_text()), Settings)
@@ -55,6 +54,14 @@ def read_settings(path: Path | None, *, beside: Path) -> Settings:
         raise ConfigError(f"{file}: {error.strerror}; give another file with --config") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise ConfigError(f"{file}: {error}") from error
+
+
+def settings_file(path: Path | None, *, beside: Path | None) -> Path | None:
+    """`path`, or else what $EDGEAGENT_CONFIG names, or else edgeagent.toml in the folder `beside`, if it is there."""
+    if path is not None or os.environ.get("EDGEAGENT_CONFIG"):
+        return path or Path(os.environ["EDGEAGENT_CONFIG"])
+    found = beside / FILE_NAME if beside is not None else None
+    return found if found is not None and found.exists() else None
 
 
 def state_root(settings: Settings) -> Path:

@@ -27,6 +27,7 @@ import orjson
 
 from edgeagent.errors import ConfigError, TraceError
 from edgeagent.trace.disk import DISK, Disk, write_atomically
+from edgeagent.trace.file import Durability
 from edgeagent.version import __version__
 
 TRACE_NAME = "trace.cbor"
@@ -43,11 +44,26 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float | None = None
 
 
+class Beginning(msgspec.Struct, frozen=True, kw_only=True):
+    """What is chosen when a session begins, and stays: all of it is kept in session.json.
+
+    `agent_spec` is where the agent's file is, empty for an agent that was given as a value. `policy` is the section of
+    that name in edgeagent.toml: the operator's rules, under which the session stays.
+    """
+
+    agent_spec: str
+    model: str
+    seed: int = 0
+    context_tokens: int = 2048
+    durability: str = "effects"
+    limits: Limits = Limits()
+    policy: dict[str, Any] = {}
+
+
 class About(msgspec.Struct, frozen=True, kw_only=True):
     """What a session was started with; kept beside its trace so that it can be replayed and resumed.
 
-    `parts` are digests of the agent's parts, by name, so that a change can be named. `policy` is the section of that
-    name in edgeagent.toml: the operator's rules, under which the session stays.
+    `parts` are digests of the agent's parts, by name, so that a change can be named. The rest as in `Beginning`.
     """
 
     id: str
@@ -146,6 +162,15 @@ def read_about(directory: Path) -> About:
         return msgspec.json.decode(file.read_bytes(), type=About)
     except (OSError, msgspec.DecodeError) as error:
         raise ConfigError(f"{file}: {error}; is {directory} a session directory?") from error
+
+
+def durability_of(about: About) -> Durability:
+    """The mode that the session was started in. Raises ConfigError."""
+    match about.durability:
+        case "strict" | "effects" | "relaxed" as mode:
+            return mode
+        case other:
+            raise ConfigError(f"session {about.id}: durability {other!r} is none; there are strict, effects, relaxed")
 
 
 @dataclass(frozen=True)

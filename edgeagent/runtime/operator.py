@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from edgeagent.core.agent import Agent
 from edgeagent.errors import ConfigError
 from edgeagent.policy.ready import Rule
 from edgeagent.policy.table import rules_from_table
-from edgeagent.runtime.config import FILE_NAME
+from edgeagent.runtime.config import settings_file
 
 
 def operator_rules(config: Path | None, *, beside: Path) -> tuple[Rule, ...]:
@@ -21,14 +20,13 @@ def operator_rules(config: Path | None, *, beside: Path) -> tuple[Rule, ...]:
     return operator_policy(config, beside=beside)[1]
 
 
-def operator_policy(config: Path | None, *, beside: Path) -> tuple[dict[str, Any], tuple[Rule, ...]]:
+def operator_policy(config: Path | None, *, beside: Path | None) -> tuple[dict[str, Any], tuple[Rule, ...]]:
     """Return the section `policy` and its rules: of `config`, or $EDGEAGENT_CONFIG, or edgeagent.toml in `beside`.
 
     Raises ConfigError naming file, line and key.
     """
-    given = config or (Path(os.environ["EDGEAGENT_CONFIG"]) if os.environ.get("EDGEAGENT_CONFIG") else None)
-    file = given or beside / FILE_NAME
-    if given is None and not file.exists():
+    file = settings_file(config, beside=beside)
+    if file is None:
         return {}, ()
     try:
         text = file.read_text()

@@ -63,13 +63,13 @@ def about_of(trace: Path) -> About | None:
         return None
 
 
-def load_recording(trace: Path, agent_spec: str | None = None) -> Recording:
+def load_recording(trace: Path, given: Agent | str | None = None) -> Recording:
     """Load a trace's agent as it was when it was recorded, or the one given. Raises ConfigError and more."""
     about = about_of(trace)
-    if agent_spec is None and about is None:
+    if given is None and about is None:
         raise ConfigError(f"{trace} stands alone: say which agent made it, as in `edgeagent replay {trace} AGENT.py`")
-    spec = agent_spec or resolved_spec(about, trace.parent)
-    agent = load_agent(spec)
+    named = given or resolved_spec(about, trace.parent)
+    agent = load_agent(named) if isinstance(named, str) else named
     if about is not None:
         agent = with_rules(with_recorded_limits(agent, about.limits), recorded_rules(about.policy))
     return Recording(trace, about, with_dialect(agent, about.dialect if about else "plain"))
@@ -78,6 +78,10 @@ def load_recording(trace: Path, agent_spec: str | None = None) -> Recording:
 def resolved_spec(about: About | None, directory: Path) -> str:
     """The agent spec of session.json; a relative file is sought beside it."""
     assert about is not None, "the caller has checked"
+    if not about.agent_spec:
+        raise ConfigError(
+            f"session {about.id} was opened from Python: say which agent it is, as FILE.py or FILE.py:NAME"
+        )
     return str(directory / about.agent_spec)
 
 

@@ -10,7 +10,7 @@ EffectLost leads to is decided in step, like everything else. Forking copies the
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -25,18 +25,19 @@ from edgeagent.errors import ConfigError, TraceError
 from edgeagent.runtime.folder import (
     TRACE_NAME,
     About,
+    durability_of,
     lock,
     locked,
     new_directory,
     read_about,
     write_about,
 )
-from edgeagent.runtime.loop import Loop, Watch
+from edgeagent.runtime.loop import Loop
 from edgeagent.runtime.recording import records_of, start_of
-from edgeagent.runtime.session import Session, started_event, wall_clock_ms
+from edgeagent.runtime.session import Outside, Session, started_event, wall_clock_ms
 from edgeagent.runtime.snapshot import read_snapshot
 from edgeagent.trace.check import fold
-from edgeagent.trace.disk import DISK, Disk
+from edgeagent.trace.disk import Disk
 from edgeagent.trace.file import Durability, TraceFile, copy_records, cut_before
 from edgeagent.trace.recover import Examined
 from edgeagent.trace.snapshot import decode_state
@@ -48,18 +49,15 @@ def resume_session(
     agent: Agent,
     step: Step,
     drivers: Mapping[type, Driver],
-    *,
-    watch: Watch | None = None,
-    clock_ms: Callable[[], int] | None = None,
     durability: Durability | None = None,
-    disk: Disk = DISK,
+    outside: Outside = Outside(),  # noqa: B008 # immutable
 ) -> Session:
     """Open a session again. Events that say what a crash has lost wait in the inbox; `resume_turn` works on them.
 
     Raises ConfigError when another process has it, TraceDamaged (nothing is changed then), TraceDisagrees when this
     agent would have acted otherwise, and TraceError.
     """
-    clock = clock_ms or wall_clock_ms
+    disk = outside.disk
     about = read_about(directory)
     held = lock(directory)
     try:
@@ -67,7 +65,7 @@ def resume_session(
         mode = durability or durability_of(about)
         trace, found = _open(path, mode, disk)
         state = folded(directory, agent, step, found)
-        loop = Loop(agent, step, trace, drivers, clock, state=state, watch=watch)
+        loop = Loop(agent, step, trace, drivers, outside.clock_ms, state=state, watch=outside.watch)
         for event in lost_events(about, agent, state, found, cut_before(path, found)):
             loop.post(event)
         loop.set_timers()
@@ -118,15 +116,6 @@ def fork_session(root: Path, source: Path, *, at: int | None = None, now_ms: int
         write_about(directory, replace(about, **fields))
         copy_records(source / TRACE_NAME, directory / TRACE_NAME, found, count)
     return directory
-
-
-def durability_of(about: About) -> Durability:
-    """The mode that the session was started in. Raises ConfigError."""
-    match about.durability:
-        case "strict" | "effects" | "relaxed" as mode:
-            return mode
-        case other:
-            raise ConfigError(f"session {about.id}: durability {other!r} is none; there are strict, effects, relaxed")
 
 
 def _open(path: Path, mode: Durability, disk: Disk) -> tuple[TraceFile, Examined]:

@@ -4,27 +4,55 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from msgspec.structs import asdict, replace
 
 from edgeagent.core.agent import Agent
 from edgeagent.core.events import Cancelled, SessionStarted, UserSaid
 from edgeagent.core.replay import Step
 from edgeagent.core.state import State
 from edgeagent.driver.base import Driver
-from edgeagent.runtime.folder import TRACE_NAME, About, Limits, Lock, lock, make_durable, new_directory, write_about
+from edgeagent.runtime.folder import (
+    TRACE_NAME,
+    About,
+    Beginning,
+    Lock,
+    durability_of,
+    lock,
+    make_durable,
+    new_directory,
+    sessions_folder,
+    write_about,
+)
 from edgeagent.runtime.loop import Loop, Watch
 from edgeagent.runtime.recording import parts_of
 from edgeagent.runtime.snapshot import write_snapshot
 from edgeagent.trace.disk import DISK, Disk
-from edgeagent.trace.file import Durability, TraceFile
+from edgeagent.trace.file import TraceFile
 from edgeagent.version import __version__
+
+
+def wall_clock_ms() -> int:
+    """Unix time in milliseconds."""
+    return time.time_ns() // 1_000_000
+
 
 SNAPSHOT_EVERY = 256
 """Records after which a resting session keeps a snapshot: folding that many takes a few milliseconds."""
 
 ROTATE_AT_BYTES = 8 << 20
 """From this size on a resting session goes on in a new trace file: some 80,000 records, read in a second."""
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What a session touches besides its drivers: whoever watches, the clock, the disk."""
+
+    watch: Watch | None = None
+    clock_ms: Callable[[], int] = wall_clock_ms
+    disk: Disk = DISK
 
 
 class Session:
@@ -91,54 +119,45 @@ def new_session(
     agent: Agent,
     step: Step,
     drivers: Mapping[type, Driver],
-    *,
     root: Path,
-    agent_spec: str,
-    model: str,
-    seed: int,
-    context_tokens: int,
-    watch: Watch | None = None,
-    clock_ms: Callable[[], int] | None = None,
-    durability: Durability = "effects",
-    limits: Limits = Limits(),  # noqa: B008 # immutable
-    policy: Mapping[str, Any] | None = None,
-    disk: Disk = DISK,
+    beginning: Beginning,
+    outside: Outside = Outside(),  # immutable
 ) -> Session:
-    """Make a session directory under `root` and start the session in it. `policy` are the operator's rules in `agent`.
+    """Make a session directory under `root` and start the session in it.
 
     Raises ConfigError if it cannot be made and TraceError if it cannot be written.
     """
-    clock = clock_ms or wall_clock_ms
-    assert agent.dialect is not None, "the wiring gives every running agent its dialect"
-    directory = new_directory(root, clock())
+    disk = outside.disk
+    about = _about(agent, beginning, new_directory(root, outside.clock_ms()).name, outside.clock_ms())
+    directory = sessions_folder(root) / about.id
     held = lock(directory)
-    about = About(
-        id=directory.name,
-        agent=agent.name,
-        agent_spec=absolute_spec(agent_spec),
-        agent_digest=agent.digest,
-        model=model,
-        dialect=agent.dialect.name,
-        created_ms=clock(),
-        seed=seed,
-        context_tokens=context_tokens,
-        durability=durability,
-        limits=limits,
-        parts=parts_of(agent),
-        policy=dict(policy or {}),
-    )
     try:
         write_about(directory, about, disk)
         make_durable(directory, disk)
-        trace = TraceFile.create(directory / TRACE_NAME, durability=durability, disk=disk)
-        loop = Loop(agent, step, trace, drivers, clock, watch=watch)
+        trace = TraceFile.create(directory / TRACE_NAME, durability=durability_of(about), disk=disk)
+        loop = Loop(agent, step, trace, drivers, outside.clock_ms, watch=outside.watch)
         session = Session(agent, directory, held, trace, loop, drivers, disk)
-        loop.post(started_event(agent, seed, context_tokens))
+        loop.post(started_event(agent, beginning.seed, beginning.context_tokens))
         session.resume_turn()
     except BaseException:
         held.release()
         raise
     return session
+
+
+def _about(agent: Agent, beginning: Beginning, name: str, now_ms: int) -> About:
+    assert agent.dialect is not None, "the wiring gives every running agent its dialect"
+    spec = beginning.agent_spec
+    chosen = replace(beginning, agent_spec=str(Path(spec).absolute()) if spec else "")
+    return About(
+        id=name,
+        agent=agent.name,
+        agent_digest=agent.digest,
+        dialect=agent.dialect.name,
+        created_ms=now_ms,
+        parts=parts_of(agent),
+        **asdict(chosen),
+    )
 
 
 def started_event(agent: Agent, seed: int, context_tokens: int) -> SessionStarted:
@@ -154,13 +173,3 @@ def readable(text: str) -> str:
 
 def _only_escapes(text: str) -> bool:
     return all("\udc80" <= c <= "\udcff" for c in text if "\ud800" <= c <= "\udfff")
-
-
-def absolute_spec(spec: str) -> str:
-    """The agent spec with an absolute path, so that it is found again from elsewhere."""
-    return str(Path(spec).absolute())
-
-
-def wall_clock_ms() -> int:
-    """Unix time in milliseconds."""
-    return time.time_ns() // 1_000_000

@@ -16,9 +16,9 @@ from edgeagent.driver.person import PersonDriver
 from edgeagent.driver.scripted import ScriptedModel
 from edgeagent.driver.tool import ToolDriver
 from edgeagent.policy.guard import AllowAll, guarded_step
-from edgeagent.runtime.folder import TRACE_NAME
+from edgeagent.runtime.folder import TRACE_NAME, Beginning
 from edgeagent.runtime.resume import resume_session
-from edgeagent.runtime.session import Session, new_session
+from edgeagent.runtime.session import Outside, Session, new_session
 from edgeagent.trace.disk import DISK, Disk
 from edgeagent.trace.file import Durability, examine_file
 
@@ -98,14 +98,9 @@ def start(root: Path, ran: Ran, disk: Disk = DISK, durability: Durability = "eff
         agent,
         step_for(),
         drivers(agent, 0),  # type: ignore[arg-type] # the drivers are the real ones
-        root=root,
-        agent_spec="payer.py",
-        model="script",
-        seed=1,
-        context_tokens=2048,
-        clock_ms=Clock(),
-        disk=disk,
-        durability=durability,
+        root,
+        Beginning(agent_spec="payer.py", model="script", seed=1, durability=durability),
+        Outside(clock_ms=Clock(), disk=disk),
     )
 
 
@@ -120,8 +115,7 @@ def reopen(directory: Path, ran: Ran, disk: Disk = DISK) -> Session:
         agent,
         step_for(),
         drivers(agent, answered),  # type: ignore[arg-type] # as above
-        clock_ms=Clock(1_764_535_900_000),
-        disk=disk,
+        outside=Outside(clock_ms=Clock(1_764_535_900_000), disk=disk),
     )
 
 

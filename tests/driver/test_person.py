@@ -8,6 +8,8 @@ import threading
 from edgeagent.core.effects import AskUser
 from edgeagent.driver.person import Decision, PersonDriver
 
+QUESTION = AskUser(4, "erase", "{}", "because", 5_000)
+
 
 def decided(decide, timeout_ms=5_000):
     driver, events = PersonDriver(decide), queue.Queue()
@@ -42,3 +44,23 @@ def test_a_callback_that_raises_is_a_no():
     event = decided(broken)
     assert event.approved is False
     assert "terminal gone" in event.text
+
+
+def test_a_question_may_be_answered_from_elsewhere_once():
+    answers = queue.Queue()
+    driver = PersonDriver(lambda question: None)
+    driver.submit(QUESTION, answers.put)
+    assert driver.answer(QUESTION.effect_id, Decision(True, "", QUESTION.digest))
+    assert not driver.answer(QUESTION.effect_id, Decision(False)), "it is no longer open"
+    assert answers.get(timeout=5).approved
+    driver.close()
+    assert answers.empty()
+
+
+def test_of_two_places_the_first_that_answers_counts():
+    answers = queue.Queue()
+    driver = PersonDriver(lambda question: None)
+    driver.ask_also(lambda question: Decision(True, "from the second"))
+    driver.submit(QUESTION, answers.put)
+    assert answers.get(timeout=5).text == "from the second"
+    driver.close()

@@ -14,6 +14,7 @@ from edgeagent.driver.person import Decision, PersonDriver
 from edgeagent.driver.scripted import ScriptedModel
 from edgeagent.driver.tool import ToolDriver
 from edgeagent.policy.ready import confirm_before
+from edgeagent.runtime.folder import Beginning
 from edgeagent.runtime.resume import resume_session
 from edgeagent.runtime.session import Session, new_session
 from edgeagent.runtime.wiring import step_of
@@ -33,8 +34,8 @@ class World:
         self.agent = Agent("boss", "You work.", (*tools[:2], below), rules, dialect=dialect_called("plain"))
 
     def start(self, *script: str) -> Session:
-        about = {"agent_spec": "boss.py", "model": "script", "seed": 1, "context_tokens": 2048}
-        return new_session(self.agent, step_of(self.agent), self._drivers(script), root=self.root, **about)
+        beginning = Beginning(agent_spec="boss.py", model="script", seed=1)
+        return new_session(self.agent, step_of(self.agent), self._drivers(script), self.root, beginning)
 
     def resume(self, directory: Path, *script: str) -> Session:
         return resume_session(directory, self.agent, step_of(self.agent), self._drivers(script))

@@ -15,6 +15,7 @@ from edgeagent.errors import ConfigError, TraceDamaged, TraceDisagrees
 from edgeagent.runtime.folder import ABOUT_NAME, lock
 from edgeagent.runtime.recording import changes, parts_of
 from edgeagent.runtime.resume import fork_session, lost_events, resume_session
+from edgeagent.runtime.session import Outside
 from edgeagent.trace.file import examine_file
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -191,7 +192,7 @@ def test_an_agent_that_would_have_acted_otherwise_is_refused_by_record(ended: Pa
     agent = agent_that(nothing)
     other = dataclasses.replace(agent, tools=agent.tools[1:])
     with pytest.raises(TraceDisagrees) as difference:
-        resume_session(ended, other, step_for(), drivers(other, 0), disk=QUICK)  # type: ignore[arg-type] # real drivers
+        resume_session(ended, other, step_for(), drivers(other, 0), outside=Outside(disk=QUICK))  # type: ignore[arg-type] # real drivers
     assert difference.value.record == 1
 
 

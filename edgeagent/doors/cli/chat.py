@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from edgeagent.core.state import Finished
-from edgeagent.doors.cli.door import open_session
-from edgeagent.doors.cli.options import model_options, session_options
+from edgeagent.doors.cli.options import model_options, request_from, session_options
 from edgeagent.doors.cli.run import say_until_done
 from edgeagent.doors.cli.watched import WatchedScreen
 from edgeagent.errors import ExitCode
 from edgeagent.runtime.notify import Notifier
+from edgeagent.runtime.open import open_session
 
 GOODBYES = {"/quit", "/exit"}
 
@@ -38,7 +38,7 @@ def chat(agent: str | None, as_json: bool, **options: Any) -> int:
     """
     screen = WatchedScreen(sys.stdout, sys.stderr, as_json=as_json, streams=True)
     screen.notifier = notifier = Notifier()
-    session = open_session(agent, screen, options)
+    session = open_session(request_from(agent, options), screen)
     try:
         state = say_until_done(session, "")  # What was interrupted, if the session is resumed.
         notifier.ready(f"session {session.directory.name}")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace as with_fields
 from pathlib import Path
 from typing import Any
 
 import click
-from msgspec.structs import replace
 
-from edgeagent.core.agent import Agent
-from edgeagent.runtime.config import Settings, read_settings, state_root
+from edgeagent.runtime.config import Settings, state_root
+from edgeagent.runtime.open import FIXED, OpenRequest, settings_of
 from edgeagent.runtime.recording import find_trace
-from edgeagent.runtime.wiring import agent_path
 
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,16 +71,16 @@ def find_trace_named(named: str | None, state: Path | None) -> Path:
     return find_trace(named, root_named(state))
 
 
-def settings_from(agent_spec: str, config: Path | None, **given: Any) -> Settings:
+def settings_from(agent_spec: str, **options: Any) -> Settings:
     """The operator's settings with the command line's on top."""
-    settings = read_settings(config, beside=agent_path(agent_spec).parent)
-    same = ("engine", "dialect", "context_tokens", "threads")
-    changed = {k: given[k] for k in same if given.get(k) is not None}
-    changed |= {"name": given["model"]} if given.get("model") is not None else {}
-    return replace(settings, model=replace(settings.model, **changed), state=str(given.get("state") or settings.state))
+    return settings_of(request_from(agent_spec, options))
 
 
-def with_limits(agent: Agent, max_steps: int | None, max_tokens: int | None, timeout: float | None) -> Agent:
-    """The agent with tighter or wider limits for this run."""
-    given = {"steps": max_steps, "completion_tokens": max_tokens, "seconds": timeout}
-    return with_fields(agent, budget=replace(agent.budget, **{k: v for k, v in given.items() if v is not None}))
+def request_from(agent_spec: str | None, options: dict[str, Any]) -> OpenRequest:
+    """What the command line asks to be opened. Raises a usage error for what a resumed session has fixed."""
+    resumed = options.get("resume") or options.get("last")
+    for name in FIXED if resumed else ():
+        if options.get(name) is not None:
+            flag = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{flag} was fixed when the session began; fork it and start a new one to change it")
+    return OpenRequest(agent=agent_spec, **options)

@@ -12,10 +12,10 @@ from typing import Any, TextIO
 import click
 
 from edgeagent.core.state import State
-from edgeagent.doors.cli.door import open_session
-from edgeagent.doors.cli.options import model_options, session_options
+from edgeagent.doors.cli.options import model_options, request_from, session_options
 from edgeagent.doors.cli.screen import Screen, exit_code_of
 from edgeagent.errors import ConfigError, ExitCode
+from edgeagent.runtime.open import open_session
 from edgeagent.runtime.session import Session
 from edgeagent.runtime.wiring import agent_path
 
@@ -49,7 +49,7 @@ def run(agent: str | None, prompt: str | None, as_json: bool, output: Path | Non
     text = _prompt(prompt, may_be_missing=resumed)
     with _answers_to(output) as out:
         screen = Screen(out, sys.stderr, as_json=as_json, quiet=quiet)
-        session = open_session(agent, screen, options)
+        session = open_session(request_from(agent, options), screen)
         before = session.state
         try:
             state = say_until_done(session, text)

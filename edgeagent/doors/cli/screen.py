@@ -14,8 +14,8 @@ from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Ef
 from edgeagent.core.events import Event, ModelAnswered, ToolFailed, ToolReturned
 from edgeagent.core.state import State
 from edgeagent.core.values import Outcome
-from edgeagent.driver.person import Decision
 from edgeagent.errors import ExitCode
+from edgeagent.runtime.door import Decision
 
 SHOWN_MAX = 300
 """Characters of a result that the activity line shows; the trace has all of it."""
@@ -87,6 +87,13 @@ class Screen:
         self._streamed += text
         self._out.write(text)
         self._out.flush()
+
+    def waiting(self, place: int) -> None:
+        """One line, rewritten, while other sessions have the model."""
+        if self._live and place:
+            self._err.write(f"\r\x1b[Kwaiting for the model: {place} before this session")
+            self._err.flush()
+            self._line_open = True
 
     def activity(self, text: str) -> None:
         """One line of what goes on, on stderr."""

@@ -1,0 +1,186 @@
+"""Open a session: agent, operator's settings and rules, model, directory; in the order in which it is cheapest to fail.
+
+The one assembly of a session, whichever door asks for it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from edgeagent.core.agent import Agent
+from edgeagent.core.events import ModelAnswered, ModelFailed
+from edgeagent.driver.model import ModelDriver
+from edgeagent.errors import ConfigError
+from edgeagent.policy.ready import Rule
+from edgeagent.runtime.calibration import use_calibration
+from edgeagent.runtime.config import EngineName, ModelSettings, Settings, read_settings, state_root
+from edgeagent.runtime.door import Door
+from edgeagent.runtime.folder import TRACE_NAME, Beginning, Limits, find_directory, last_directory, locked
+from edgeagent.runtime.operator import operator_policy, recorded_rules, with_rules
+from edgeagent.runtime.recording import Recording, changes, load_recording, resolved_spec, with_recorded_limits
+from edgeagent.runtime.resume import resume_session
+from edgeagent.runtime.session import Outside, Session, new_session
+from edgeagent.runtime.wiring import (
+    SCRIPT_PREFIX,
+    agent_path,
+    dialect_of,
+    drivers_of,
+    keep_warm,
+    llama_model,
+    load_agent,
+    scripted_model,
+    step_of,
+    with_dialect,
+)
+from edgeagent.trace.file import Durability, examine_file
+from edgeagent.trace.recover import Examined, Torn
+from edgeagent.version import __version__
+
+
+class OpenRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be opened. What is None is the operator's to say, or the default's.
+
+    `agent` is a loaded one, or where it is: `FILE.py` or `FILE.py:NAME`; None, in a session that is resumed, is the
+    session's own. `model` to `threads` stand above the operator's settings. `max_steps`, `max_tokens` and `timeout`
+    limit each turn. `resume` is a session's id or the beginning of it, `last` the session that was worked in last.
+    """
+
+    agent: Agent | str | None = None
+    config: Path | None = None
+    state: Path | None = None
+    model: str | None = None
+    engine: EngineName | None = None
+    dialect: str | None = None
+    context_tokens: int | None = None
+    threads: int | None = None
+    verbose: bool = False
+    seed: int = 0
+    max_steps: int | None = None
+    max_tokens: int | None = None
+    timeout: float | None = None
+    durability: Durability | None = None
+    resume: str | None = None
+    last: bool = False
+
+
+FIXED = ("max_steps", "max_tokens", "timeout", "context_tokens")
+"""What a session keeps from its beginning on."""
+
+
+def open_session(request: OpenRequest, door: Door) -> Session:
+    """Load everything and start or resume a session; nothing runs in it yet.
+
+    Raises ConfigError, ShapeError, GrammarError, ModelError and TraceError, as what is wrong deserves.
+    """
+    if request.resume or request.last:
+        return _reopen(_named_directory(request), request, door)
+    if request.agent is None:
+        raise ConfigError("say which agent: FILE.py or FILE.py:NAME")
+    return _begin(request.agent, request, door)
+
+
+def settings_of(request: OpenRequest) -> Settings:
+    """The operator's settings with the request's on top. Raises ConfigError naming file and key."""
+    settings = read_settings(request.config, beside=_beside(request.agent))
+    names = {"engine": "engine", "dialect": "dialect", "context_tokens": "context_tokens", "threads": "threads"}
+    given = {key: getattr(request, name) for key, name in (names | {"name": "model"}).items()}
+    changed = {key: value for key, value in given.items() if value is not None}
+    state = str(request.state or settings.state)
+    return replace(settings, model=replace(settings.model, **changed), state=state)
+
+
+def _beside(agent: Agent | str | None) -> Path | None:
+    """The folder in which edgeagent.toml is looked for: beside the agent's file, if it has one."""
+    return agent_path(agent).parent if isinstance(agent, str) else None
+
+
+def _named_directory(request: OpenRequest) -> Path:
+    root = state_root(Settings(state=str(request.state or "")))
+    return find_directory(root, request.resume) if request.resume else last_directory(root)
+
+
+def _begin(named: Agent | str, request: OpenRequest, door: Door) -> Session:
+    settings = settings_of(request)
+    limits = Limits(steps=request.max_steps, completion_tokens=request.max_tokens, seconds=request.timeout)
+    policy, rules = operator_policy(request.config, beside=_beside(named))
+    loaded = load_agent(named) if isinstance(named, str) else named
+    agent = with_dialect(with_recorded_limits(with_rules(loaded, rules), limits), dialect_of(settings.model))
+    root = state_root(settings)
+    model = _open_model(agent, settings.model, door, root, verbose=request.verbose)
+    beginning = Beginning(
+        agent_spec=named if isinstance(named, str) else "",
+        model=settings.model.name,
+        seed=request.seed,
+        context_tokens=settings.model.context_tokens,
+        durability=request.durability or "effects",
+        limits=limits,
+        policy=policy,
+    )
+    drivers = drivers_of(agent, model, door.decide)
+    session = new_session(agent, step_of(agent), drivers, root, beginning, Outside(watch=door.watch))
+    keep_warm(model, settings.model, session.directory)
+    return session
+
+
+def _reopen(directory: Path, request: OpenRequest, door: Door) -> Session:
+    """Resume a session with the agent, limits and model it was started with; say what has changed before it runs."""
+    with locked(directory):
+        pass  # Someone else may have it; that is found out before a model is loaded.
+    for name in FIXED:
+        if getattr(request, name) is not None:
+            raise ConfigError(f"{name} was fixed when the session began; fork it and start a new one to change it")
+    recording = load_recording(directory / TRACE_NAME, request.agent)
+    about, agent = recording.about, recording.agent
+    assert about is not None, "a session directory has its session.json"
+    named = resolved_spec(about, directory) if about.agent_spec else request.agent
+    _tell_changes(recording, operator_policy(request.config, beside=_beside(named))[1], door)
+    found = _torn_told(directory / TRACE_NAME, door)
+    given = replace(request, agent=named, model=request.model or about.model, context_tokens=about.context_tokens)
+    settings = settings_of(given)
+    root = directory.parent.parent
+    model = _open_model(agent, settings.model, door, root, verbose=request.verbose, found=found)
+    drivers = drivers_of(agent, model, door.decide)
+    outside = Outside(watch=door.watch)
+    session = resume_session(directory, agent, step_of(agent), drivers, request.durability, outside)
+    keep_warm(model, settings.model, directory)
+    return session
+
+
+def _tell_changes(recording: Recording, rules_now: tuple[Rule, ...], door: Door) -> None:
+    about = recording.about
+    assert about is not None, "the caller has looked"
+    if about.version != __version__:
+        door.activity(f"this session was begun by edgeagent {about.version}, and this is {__version__}")
+    for change in changes(about, recording.agent):
+        door.activity(f"the agent has changed since this session began: {change}")
+    if rules_now != recorded_rules(about.policy):
+        door.activity("the rules in edgeagent.toml have changed; this session stays under those it began with")
+
+
+def _torn_told(trace: Path, door: Door) -> Examined | None:
+    found = examine_file(trace, events=False) if trace.exists() else None
+    if found is not None and isinstance(found.verdict, Torn):
+        door.activity(f"the last write did not arrive whole; {found.verdict.size} bytes are put aside")
+    return found
+
+
+def answers_in(found: Examined | None) -> int:
+    """How often the model has answered in a trace: a script goes on behind that."""
+    records = found.records if found else ()
+    return sum(isinstance(r.event, ModelAnswered | ModelFailed) for r in records)
+
+
+def _open_model(
+    agent: Agent, settings: ModelSettings, door: Door, root: Path, *, verbose: bool, found: Examined | None = None
+) -> ModelDriver:
+    """The scripted model, or llama.cpp with the file's weights and the agent's calibration, if it has one."""
+    if settings.name.startswith(SCRIPT_PREFIX):
+        return scripted_model(settings.name, answered=answers_in(found))
+    model = llama_model(agent, settings, on_progress=door.progress, on_text=door.stream, verbose=verbose)
+    unused = use_calibration(root, model, agent)
+    if unused:
+        door.activity(unused)
+    return model
