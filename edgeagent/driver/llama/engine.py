@@ -1,6 +1,11 @@
 """Hold one model and its memory: tokens in, logits out, nothing evaluated twice.
 
-Law: `kept(seq)` is exactly what llama.cpp's memory holds for that sequence, also after every fault.
+Laws. `kept(seq)` is exactly what llama.cpp's memory holds for that sequence, also after every fault.
+
+Nothing is evaluated in a batch of one token where a batch of two is possible. On some CPUs a token alone goes through
+another kernel, and its logits differ (by up to 0.73 nats on an AVX2 EPYC); those of all batches of two and more are the
+same to the last bit. It is not possible for each drawn token, and where a memory cannot be cut (recurrent models).
+
 Knows nothing of prompts, grammars or agents. One thread at a time.
 """
 
@@ -201,12 +206,12 @@ class Engine:
     def align(self, tokens: Sequence[int], *, sequence: int = 0, keep_last: bool = True) -> int:
         """Cut the memory down to what it shares with `tokens`; return how many of them need not be evaluated.
 
-        Unless `keep_last` is False the last one always needs to be: its logits are wanted.
+        Unless `keep_last` is False the last two always need to be: the logits of the last one are wanted.
         """
         kept = self._kept.setdefault(sequence, [])
         shared = count_shared(kept, tokens)
         if keep_last:
-            shared = min(shared, max(0, len(tokens) - 1))
+            shared = min(shared, max(0, len(tokens) - (2 if self.cuts else 1)))
         if shared < len(kept) and not self._cut(sequence, shared):
             self._forget(sequence)
         return len(kept)
@@ -231,16 +236,15 @@ class Engine:
             self._forget_besides()  # What was judged beside the conversation can be evaluated again.
         if self._room < len(tokens):
             return "context_full"
-        for begin in range(0, len(tokens), BATCH_TOKENS):
+        for begin, end in _portions(len(tokens)):
             if halt is not None and (reason := halt()) is not None:
                 return reason
-            part = tokens[begin : begin + BATCH_TOKENS]
-            is_last = begin + BATCH_TOKENS >= len(tokens)
-            if not self._decode(part, len(kept), [*rows, len(part) - 1] if is_last else []):
+            part = tokens[begin:end]
+            if not self._decode(part, len(kept), [*rows, len(part) - 1] if end == len(tokens) else []):
                 return "context_full"
             kept.extend(part)
             if on_progress is not None:
-                on_progress(begin + len(part), len(tokens))
+                on_progress(end, len(tokens))
         return "done"
 
     def prefill(self, tokens: Sequence[int], *, halt: Halt | None = None, on_progress: Progress | None = None) -> Reuse:
@@ -268,19 +272,23 @@ class Engine:
         for group in _groups(open_ones, [len(each) - 1 for each in continuations]):
             if (halt is not None and halt()) or self._room < sum(len(continuations[place]) - 1 for place in group):
                 return None
-            told = self._score_branches([continuations[place] for place in group], len(prefix))
+            told = self._score_branches([continuations[place] for place in group], prefix)
             if told is None:
                 return None
             for place, score in zip(group, told, strict=True):
                 scores[place] += score
         return [scores[place] for place in range(len(continuations))]
 
-    def _score_branches(self, branches: Sequence[Sequence[int]], position: int) -> list[float] | None:
+    def _score_branches(self, branches: Sequence[Sequence[int]], prefix: Sequence[int]) -> list[float] | None:
         """The log-probabilities of each branch behind its first token; None when llama.cpp found no room.
 
         What branches begin with alike is evaluated once for all of them.
         """
         memory, live, tree = self._live.memory, self._live, _tree(branches)
+        position, first = len(prefix), 1
+        if len(tree) == 1 and position > 1 and self.cuts:  # A second token for the batch: the last one of the prefix.
+            branches = [[prefix[-1], *each] for each in branches]
+            tree, position, first = _tree(branches), position - 1, 2
         places = range(self.sequences, self.sequences + len(branches))
         try:
             for place in places:
@@ -292,7 +300,7 @@ class Engine:
                 raise ModelError(f"{self.path}: llama.cpp refused a batch (status {status}){last_words()}")
             rows = {beginning: row for row, beginning in enumerate(tree)}
             return [
-                sum(self._log_shares(rows[tuple(each[:n])], [each[n]])[0] for n in range(1, len(each)))
+                sum(self._log_shares(rows[tuple(each[:n])], [each[n]])[0] for n in range(first, len(each)))
                 for each in branches
             ]
         finally:
@@ -308,13 +316,15 @@ class Engine:
         assert len({each.sequence for each in texts}) == len(texts), "each text has a sequence of its own"
         assert all(each.sequence > 0 and each.prefix for each in texts)
         steps = [step for place, each in enumerate(texts) for step in self._steps(place, each)]
+        if len(steps) == 1 and self.cuts:
+            steps = list(self._steps(0, texts[0], again=1))
         steps.sort(key=lambda step: step.following >= 0)  # What stays then stands without gaps, as when it is restored.
         if self._room < len(steps):
             self._forget_besides({each.sequence for each in texts})
         told = [0.0] * len(texts)
         done = self._room >= len(steps)
-        for begin in range(0, len(steps) if done else 0, BATCH_TOKENS):
-            part = steps[begin : begin + BATCH_TOKENS]
+        for begin, end in _portions(len(steps) if done else 0):
+            part = steps[begin:end]
             done = (halt is None or halt() is None) and self._decode_steps(part)
             if not done:
                 break
@@ -329,9 +339,11 @@ class Engine:
                 self._kept[each.sequence] = list(each.prefix[:length])
         return told if done else None
 
-    def _steps(self, place: int, text: Beside) -> Iterator[_Step]:
-        """The tokens of a text that are not in memory yet, each with the one that is judged behind it."""
-        held = self.align(text.prefix[:-1], sequence=text.sequence, keep_last=False)
+    def _steps(self, place: int, text: Beside, *, again: int = 0) -> Iterator[_Step]:
+        """The tokens of a text that are not in memory yet, or are `again` to be evaluated, each with the one behind it
+        that is judged.
+        """
+        held = self.align(text.prefix[: -1 - again], sequence=text.sequence, keep_last=False)
         tokens = [*text.prefix, *text.continuation]
         for position in range(held, len(tokens) - 1):
             is_judged = position >= len(text.prefix) - 1
@@ -573,6 +585,17 @@ def _tree(branches: Sequence[Sequence[int]]) -> _Tree:
         for end in range(1, len(branch)):
             tree.setdefault(tuple(branch[:end]), []).append(place)
     return tree
+
+
+def _portions(count: int) -> Iterator[tuple[int, int]]:
+    """The begins and ends of the batches for so many tokens; the last one is of two at least, if there are two."""
+    begin = 0
+    while begin < count:
+        end = min(begin + BATCH_TOKENS, count)
+        if end == count - 1:
+            end -= 1
+        yield begin, end
+        begin = end
 
 
 def _groups(places: Sequence[int], lengths: Sequence[int]) -> list[list[int]]:

@@ -427,9 +427,8 @@ class LlamaDriver:
         and in front of all else, in a new process as in one that found it kept, and a seed draws the same text in both.
         """
         shared = count_shared(self._prefix(ask.agent), prompt)
-        held = len(self._engine.kept())
-        if held < shared:
-            self._engine.evaluate(prompt[held:shared], halt=halt, on_progress=self._on_progress)
+        if len(self._engine.kept()) < shared:
+            self._engine.prefill(prompt[:shared], halt=halt, on_progress=self._on_progress)
 
     def _calls_in(self, ask: AskModel, chooser: Chooser, request: str, halt: Halt) -> tuple[_Plan, ...]:
         """A plan for each call of a request that asks for several; none if it asks for one thing.

@@ -11,6 +11,8 @@ import pytest
 
 pytest.importorskip("llama_cpp")
 
+import llama_cpp
+
 from edgeagent.driver.llama.engine import BATCH_TOKENS, Beside, Engine, _model_params
 from edgeagent.driver.llama.vocabulary import Vocabulary
 from edgeagent.errors import ModelError
@@ -42,10 +44,47 @@ def test_a_shared_prefix_gives_the_logits_of_a_fresh_run(engine: Engine) -> None
     assert np.array_equal(engine.logits(), fresh)
 
 
-def test_the_same_prompt_again_evaluates_one_token(engine: Engine) -> None:
+def test_the_same_prompt_again_evaluates_two_tokens_and_has_the_same_logits(engine: Engine) -> None:
     tokens = tokens_of(engine, 50)
     engine.prefill(tokens)
-    assert engine.prefill(tokens).evaluated == 1
+    fresh = engine.logits().copy()
+    assert engine.prefill(tokens).evaluated == 2
+    assert np.array_equal(engine.logits(), fresh)
+
+
+def test_a_prompt_that_grew_by_one_token_has_the_logits_of_a_fresh_one(engine: Engine) -> None:
+    tokens = tokens_of(engine, 50)
+    engine.prefill(tokens)
+    fresh = engine.logits().copy()
+    engine.forget()
+    engine.prefill(tokens[:-1])
+    assert engine.prefill(tokens).evaluated == 2
+    assert np.array_equal(engine.logits(), fresh)
+
+
+@pytest.fixture
+def batches(monkeypatch):
+    """How many tokens each pass of llama.cpp takes."""
+    sizes, decode = [], llama_cpp.llama_decode
+    monkeypatch.setattr(llama_cpp, "llama_decode", lambda to, batch: sizes.append(batch.n_tokens) or decode(to, batch))
+    return sizes
+
+
+@pytest.mark.parametrize("beyond", [1, 2, 63, 64, 65, 66, 127, 129])
+def test_no_batch_is_of_one_token_where_there_are_two(engine: Engine, batches: list[int], beyond: int) -> None:
+    engine.prefill(tokens_of(engine, 40))
+    engine.prefill(tokens_of(engine, 40 + beyond))
+    assert min(batches) > 1 and max(batches) <= BATCH_TOKENS
+
+
+def test_a_prompt_of_a_batch_and_one_token_more_is_judged_as_one_that_is_cut_elsewhere(engine: Engine) -> None:
+    tokens = tokens_of(engine, BATCH_TOKENS + 1)
+    engine.prefill(tokens)
+    fresh = engine.logits().copy()
+    engine.forget()
+    engine.prefill(tokens[:20])
+    engine.prefill(tokens)
+    assert np.array_equal(engine.logits(), fresh)
 
 
 def test_a_shorter_prompt_cuts_the_memory(engine: Engine) -> None:
@@ -266,6 +305,16 @@ def test_values_that_are_compared_share_what_stands_before_them(wide):
         assert together[place] == pytest.approx(alone[0], abs=0.5)
         assert together[place] == pytest.approx(together[place + count], abs=0.5)
     assert together[0] > together[1]
+
+
+def test_a_text_that_is_judged_by_one_token_is_not_evaluated_alone(wide, batches):
+    wide.forget()
+    [text] = beside(wide, ("The capital of France is", " Paris"))
+    cold, warm = wide.score_beside([text]), wide.score_beside([text])
+    one, two = wide.tokenize(" the city", special=False, bos=False)
+    wide.score_each(text.prefix, [[one, two]])
+    assert cold == warm
+    assert min(batches) > 1
 
 
 def test_nothing_of_what_was_compared_stays_and_writing_goes_on(wide):
