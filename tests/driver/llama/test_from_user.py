@@ -61,4 +61,4 @@ def test_the_prompt_is_the_same_whatever_may_be_quoted(driver):
     narrowed = answered(driver, replace(ask, choice="call"))
     free = answered(driver, replace(ask, choice="call", narrowed=()))
     assert free.usage.prompt == narrowed.usage.prompt
-    assert free.usage.evaluated <= 1
+    assert free.usage.evaluated <= 2  # As few as are ever evaluated of a prompt that is there.
