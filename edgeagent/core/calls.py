@@ -25,6 +25,7 @@ from edgeagent.core.limits import (
 from edgeagent.core.outside import why_no_timer
 from edgeagent.core.quoting import user_texts
 from edgeagent.core.state import AwaitingCalls, PendingCall, State, Transition, is_held, outstanding
+from edgeagent.core.text import readable
 from edgeagent.core.turn import ask_or_close, close_turn, heard, next_id
 from edgeagent.core.values import CallMade, Message, Outcome, ToolCall, canonical_json
 from edgeagent.errors import ShapeError
@@ -218,7 +219,7 @@ def _question_ms(effect: CallTool) -> int:
 
 
 def refusal_text(because: str) -> str:
-    return canonical_json({"refused": because})
+    return canonical_json({"refused": readable(because)})
 
 
 def _shown(text: str) -> str:

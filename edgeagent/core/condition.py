@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from edgeagent.core.agent import Tool
+from edgeagent.core.text import error_text, readable
 
 
 def why_not_before(tool: Tool, arguments: Mapping[str, Any]) -> str:
@@ -34,10 +35,10 @@ def _why_not(condition: Callable[..., Any], first: tuple[Any, ...], given: Mappi
         verdict = condition(*first, **given)
     # The author's code may raise anything; a condition that cannot be checked is not kept.
     except Exception as error:
-        return f"{text}, which raised {type(error).__name__}: {error}"
+        return f"{text}, which raised {error_text(error)}"
     if verdict is True:
         return ""
-    return f"{text}: {verdict}" if isinstance(verdict, str) else text
+    return f"{text}: {readable(verdict)}" if isinstance(verdict, str) else text
 
 
 def _with_defaults(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:

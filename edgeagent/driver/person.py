@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from edgeagent.core.effects import AskUser, Effect
 from edgeagent.core.events import UserDecided
+from edgeagent.core.text import error_text
 from edgeagent.driver.base import Post
 
 
@@ -93,6 +94,6 @@ class PersonDriver:
                 decision = decide(question)
             # Whatever is wrong with the terminal or the callback, the safe answer is no.
             except Exception as error:
-                decision = Decision(False, f"could not ask: {error}")
+                decision = Decision(False, f"could not ask: {error_text(error)}")
         if decision is not None:
             self.answer(question.effect_id, decision)

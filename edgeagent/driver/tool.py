@@ -20,6 +20,7 @@ from edgeagent.core.agent import Tool
 from edgeagent.core.condition import why_not_after
 from edgeagent.core.effects import CallTool, Effect
 from edgeagent.core.events import ToolFailed, ToolReturned
+from edgeagent.core.text import error_text
 from edgeagent.core.values import canonical_json
 from edgeagent.driver.base import Post
 from edgeagent.errors import ShapeError
@@ -103,7 +104,7 @@ def _result_of(tool: Tool, effect: CallTool) -> ToolReturned | ToolFailed:
         return ToolReturned(0, effect.effect_id, result_json(returned))
     # The tool is the user's own code and may raise anything, SystemExit included; it must not end the agent.
     except BaseException as error:
-        return ToolFailed(0, effect.effect_id, "raised", f"{type(error).__name__}: {error}"[:RESULT_BYTES_MAX])
+        return ToolFailed(0, effect.effect_id, "raised", error_text(error)[:RESULT_BYTES_MAX])
 
 
 def result_json(value: Any) -> str:

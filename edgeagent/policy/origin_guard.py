@@ -20,6 +20,7 @@ from edgeagent.core.agent import Agent, family_of
 from edgeagent.core.effects import AskUser, CallTool, Effect
 from edgeagent.core.events import Event, Heard, ToolFailed, ToolReturned
 from edgeagent.core.state import State
+from edgeagent.core.text import shown
 from edgeagent.core.values import canonical_json
 from edgeagent.errors import ConfigError
 from edgeagent.policy import provenance
@@ -176,8 +177,8 @@ class OriginGuard:
         """Write into every question where each argument comes from."""
         if not isinstance(effect, AskUser) or effect.tool not in self.labels.tools:
             return effect
-        shown = [f"{o.argument}: {o.text}" for o in self.origins(memory, state, effect.tool, effect.arguments)]
-        lines = [line for line in (f"  {each}" for each in shown) if line not in effect.because]
+        told = [f"{o.argument}: {o.text}" for o in self.origins(memory, state, effect.tool, effect.arguments)]
+        lines = [line for line in (f"  {each}" for each in told) if line not in effect.because]
         return replace(effect, because="\n".join([effect.because, *lines]))
 
     def origins(self, memory: Memory, state: State, tool: str, arguments: str) -> tuple[Origin, ...]:
@@ -379,5 +380,4 @@ def _with(tools: tuple[str, ...], tool: str) -> tuple[str, ...]:
 
 def _shown(value: str) -> str:
     # An outsider's value must not be able to write a line of the question, nor turn the direction of writing.
-    plain = "".join(c if c.isprintable() else "·" for c in value[: SHOWN_MAX + 1])
-    return f"'{plain if len(value) <= SHOWN_MAX else plain[:SHOWN_MAX] + '…'}'"
+    return f"'{shown(value[:SHOWN_MAX])}{'…' if len(value) > SHOWN_MAX else ''}'"

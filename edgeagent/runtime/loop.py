@@ -13,10 +13,12 @@ from msgspec.structs import replace
 
 from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish, Say, SetTimer
-from edgeagent.core.events import Event, Heard
+from edgeagent.core.events import Event, Heard, UserSaid
 from edgeagent.core.replay import Step
 from edgeagent.core.state import State, is_resting
+from edgeagent.core.text import TEXT_BYTES_MAX, cleaned
 from edgeagent.driver.base import Driver
+from edgeagent.errors import ConfigError
 
 INBOX_MAX = 1_024
 """Events that may wait. Each outstanding effect posts one, so only a flood of words can fill it; then posting waits."""
@@ -51,10 +53,17 @@ class Loop:
         self._inbox: queue.Queue[Event] = queue.Queue(INBOX_MAX)
 
     def post(self, event: Event) -> None:
-        """Put an event into the inbox. It is stamped when it is taken out, so times follow the order of records."""
+        """Put an event into the inbox, its texts readable; it is stamped when it is taken out, in the order of records.
+
+        Raises ConfigError for a word of the user that is too long to be kept.
+        """
         if isinstance(event, Heard) and event.source not in self._agent.hears:
             return  # Nobody listens; a flood of it must not fill the trace.
-        self._inbox.put(event)
+        if isinstance(event, UserSaid) and len(event.text.encode("utf-8", "replace")) > TEXT_BYTES_MAX:
+            raise ConfigError(
+                f"{len(event.text)} characters at once; {TEXT_BYTES_MAX} bytes are the most: let a tool read the file"
+            )
+        self._inbox.put(cleaned(event))
 
     def run(self) -> State:
         """Work until nothing is outstanding and the inbox is empty; return the state."""

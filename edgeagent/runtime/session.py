@@ -81,7 +81,7 @@ class Session:
 
     def say(self, text: str) -> State:
         """Let the user say `text`, work until the turn has ended, return the state."""
-        self._loop.post(UserSaid(0, readable(text)))
+        self._loop.post(UserSaid(0, text))
         return self.resume_turn()
 
     def resume_turn(self) -> State:
@@ -164,12 +164,3 @@ def started_event(agent: Agent, seed: int, context_tokens: int) -> SessionStarte
     """The first event of a session."""
     assert agent.dialect is not None, "the wiring gives every running agent its dialect"
     return SessionStarted(0, agent.name, agent.digest, seed, agent.dialect.name, context_tokens, __version__)
-
-
-def readable(text: str) -> str:
-    """The text with what is no Unicode replaced: a command line may hold any bytes, a record may not."""
-    return text.encode("utf-8", "surrogateescape" if _only_escapes(text) else "replace").decode("utf-8", "replace")
-
-
-def _only_escapes(text: str) -> bool:
-    return all("\udc80" <= c <= "\udcff" for c in text if "\ud800" <= c <= "\udfff")

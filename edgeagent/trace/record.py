@@ -167,13 +167,16 @@ def _plain(value: Any) -> Any:
 
 
 def encode_payload(seq: int, before: bytes, event: Event, digest: bytes) -> bytes:
-    """Return a record's CBOR. Raises TraceError for text that is no Unicode (a lone surrogate)."""
+    """Return a record's CBOR. Raises TraceError for text that is no Unicode, or too much of it."""
     try:
-        return cbor2.dumps([seq, before[:LINK_BYTES], compact(event), digest], canonical=True)
+        payload = cbor2.dumps([seq, before[:LINK_BYTES], compact(event), digest], canonical=True)
     except UnicodeEncodeError as error:
         raise TraceError(
             f"{type(event).__name__} holds text that is not Unicode ({error.reason}); clean it first"
         ) from None
+    if len(payload) > RECORD_BYTES_MAX:
+        raise TraceError(f"{type(event).__name__} has {len(payload)} bytes; {RECORD_BYTES_MAX} is the most of a record")
+    return payload
 
 
 def encode_header(header: Header) -> bytes:

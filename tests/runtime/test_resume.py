@@ -236,7 +236,7 @@ def test_a_resting_session_has_lost_nothing(ended: Path) -> None:
     session.close()
 
 
-@pytest.mark.parametrize(("said", "heard"), [("caf\udce9", "caf\ufffd"), ("\ud800 hm", "? hm"), ("ünï", "ünï")])
+@pytest.mark.parametrize(("said", "heard"), [("caf\udce9", "caf\ufffd"), ("\ud800 hm", "\ufffd hm"), ("ünï", "ünï")])
 def test_bytes_that_are_no_text_do_not_end_the_session(tmp_path: Path, said: str, heard: str) -> None:
     session = start(tmp_path, nothing, QUICK)
     session.say(said)

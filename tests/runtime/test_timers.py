@@ -11,9 +11,9 @@ from edgeagent.core.events import Heard, ModelAnswered, TimerFired
 from edgeagent.core.state import State
 from edgeagent.driver.base import Driver
 from edgeagent.driver.scripted import ScriptedModel
-from edgeagent.runtime.folder import TRACE_NAME
+from edgeagent.runtime.folder import TRACE_NAME, Beginning
 from edgeagent.runtime.resume import resume_session
-from edgeagent.runtime.session import Session, new_session
+from edgeagent.runtime.session import Outside, Session, new_session
 from edgeagent.runtime.wiring import drivers_of, step_of, with_dialect
 from edgeagent.trace.check import fold
 from edgeagent.trace.file import examine_file
@@ -28,8 +28,8 @@ def drivers(*texts: str) -> dict[type, Driver]:
 
 
 def start(root: Path, *texts: str) -> Session:
-    fixed = {"agent_spec": "timed.py", "model": "script", "seed": 1, "context_tokens": 2048}
-    return new_session(AGENT, step_of(AGENT), drivers(*texts), root=root, clock_ms=lambda: STARTED_MS, **fixed)
+    beginning = Beginning(agent_spec="timed.py", model="script", seed=1)
+    return new_session(AGENT, step_of(AGENT), drivers(*texts), root, beginning, Outside(clock_ms=lambda: STARTED_MS))
 
 
 def until_fired(session: Session) -> State:
@@ -46,8 +46,8 @@ def test_a_timer_whose_time_passed_while_nothing_ran_fires_when_the_session_is_o
     session.say("Look again in an hour.")
     assert [t.note for t in session.state.timers] == ["Look again."]
     session.close()
-    later_ms = STARTED_MS + 3_600_001
-    again = resume_session(session.directory, AGENT, step_of(AGENT), drivers("Looked."), clock_ms=lambda: later_ms)
+    later = Outside(clock_ms=lambda: STARTED_MS + 3_600_001)
+    again = resume_session(session.directory, AGENT, step_of(AGENT), drivers("Looked."), outside=later)
     state = until_fired(again)
     again.close()
     assert [m.text for m in state.past[-1].messages] == ["Look again.", "Looked."]
