@@ -6,7 +6,6 @@ Everything that becomes an event passes `cleaned`, in the inbox; so step, trace 
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import Any, TypeVar
 
 import msgspec
@@ -80,7 +79,8 @@ def _cleaned(value: Any) -> Any:
 _HIDDEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800") | {chr(c) for c in range(0xFE00, 0xFE0F)}
 """What fonts draw as nothing, though Unicode calls it a letter or a mark."""
 
-_MAY_HIDE = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+_SPACES = frozenset("\u00a0\u1680\u202f\u205f\u3000") | {chr(c) for c in range(0x2000, 0x200B)}
+"""Wide and narrow spaces: Python does not count them as printable, and they only are what they look like."""
 
 
 def shown(text: str, *, lines: bool = False) -> str:
@@ -98,7 +98,7 @@ def _is_plain(char: str, lines: bool) -> bool:
         return True
     if char in _HIDDEN or 0xE0100 <= ord(char) <= 0xE01EF:
         return False
-    return char.isprintable() or unicodedata.category(char) not in _MAY_HIDE
+    return char.isprintable() or char in _SPACES
 
 
 def _escaped(char: str) -> str:
