@@ -4,38 +4,52 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, Required, TypedDict, Unpack, get_args
 
 import msgspec
 
 from edgeagent.core.budget import Budget
 from edgeagent.core.from_user import Place, places_of
+from edgeagent.core.names import is_real, is_writable, written_names
 from edgeagent.core.values import ToolCall, canonical_json
 from edgeagent.errors import ConfigError, IllegalTransition, ShapeError
-from edgeagent.shape.types import Shape, shape_of_parameters
+from edgeagent.shape.results import why_no_result
+from edgeagent.shape.types import Shape, shape_of_parameters, shape_of_schema
 
 ToolEffect = Literal["read", "write", "irreversible"]
 
 TOOLS_MAX = 256
 """More tools than any small model can tell apart; a bound against a loop that makes tools."""
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+
+class ToolOptions(TypedDict, total=False):
+    """The words beside a tool's name and arguments, each explained at `Tool`; `idempotent` must be given."""
+
+    idempotent: Required[bool]
+    effect: ToolEffect
+    sensitive: bool
+    trusted: bool
+    confirm: bool
+    timeout_s: float
+    examples: Iterable[str]
+    pre: Callable[..., Any] | None
+    post: Callable[..., Any] | None
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A typed function that the model may ask for. Make one with `@tool(idempotent=...)`.
+    """A typed function that the model may ask for. Make one with `@tool(idempotent=...)` or `Tool.of_schema`.
 
     `effect` says what it does to the world; `trusted` that its output was not written by outsiders;
     `sensitive` that its arguments and output must not be exported in clear; `confirm` that a person is asked
     before every call; `timeout_s` how long it may take. `pre` is a predicate over the typed arguments (by name),
     `post` over the typed result (and the arguments, if it takes more than one): True, or False, or a text that says
     what is wrong. A call whose `pre` does not hold never runs; a result whose `post` does not hold is a failure.
-    `agent` is set when a call of this tool is a session of a sub-agent (`Agent.as_tool`).
+    `agent` is set when a call of this tool is a session of a sub-agent (`Agent.as_tool`), `schema` when the arguments
+    were declared by a JSON Schema, and `alias` by the agent when a model cannot write the name. Raises ConfigError.
     """
 
     function: Callable[..., Any]
@@ -51,6 +65,43 @@ class Tool:
     pre: Callable[..., Any] | None = None
     post: Callable[..., Any] | None = None
     agent: Agent | None = None
+    schema: Mapping[str, Any] | None = None
+    alias: str = ""
+
+    def __post_init__(self) -> None:
+        """Freeze the examples and check every word, so that a slip is told where it was made."""
+        _check_tool_name(self)
+        _check_words(self)
+        object.__setattr__(self, "examples", tuple(self.examples))
+
+    @classmethod
+    def of_schema(
+        cls,
+        name: str,
+        about: str,
+        schema: Mapping[str, Any],
+        call: Callable[[dict[str, Any]], Any],
+        **options: Unpack[ToolOptions],
+    ) -> Tool:
+        """Declare a tool by its name and the JSON Schema of its arguments, of any draft: a device's, a server's.
+
+        `call` gets the arguments as one dict, checked against the schema; what is absent stays absent. The name may
+        hold `.` and `/` and have 128 characters: the model is given one that it can write, and everybody else this one.
+        Raises ConfigError, and ShapeError for a schema that cannot be kept to.
+        """
+
+        def function(**arguments: Any) -> Any:
+            return call(arguments)
+
+        words = _checked_options(name, options)
+        made = cls(function=function, name=name, description=inspect.cleandoc(about), schema=schema, **words)
+        _ = made.parameters
+        return made
+
+    @property
+    def written(self) -> str:
+        """The name that the model is told and writes; its own, unless it cannot be written."""
+        return self.alias or self.name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself, as if it had not been declared a tool."""
@@ -59,6 +110,8 @@ class Tool:
     @cached_property
     def parameters(self) -> Shape:
         """The shape of the arguments. Raises ShapeError naming tool and field."""
+        if self.schema is not None:
+            return shape_of_schema(self.schema, where=self.name)
         return shape_of_parameters(self.function, where=self.name)
 
     @cached_property
@@ -92,41 +145,33 @@ class Tool:
 
 
 def tool(
-    *,
-    idempotent: bool,
-    name: str | None = None,
-    effect: ToolEffect = "write",
-    sensitive: bool = False,
-    trusted: bool = False,
-    confirm: bool = False,
-    timeout_s: float = 30.0,
-    examples: Iterable[str] = (),
-    pre: Callable[..., Any] | None = None,
-    post: Callable[..., Any] | None = None,
+    function: Callable[..., Any] | None = None, /, *, name: str | None = None, **options: Unpack[ToolOptions]
 ) -> Callable[[Callable[..., Any]], Tool]:
     """Declare a typed function as a tool; its docstring is the description the model reads.
 
     `idempotent` has no default: only the author knows whether running it twice does harm, and after a
-    power cut that decides whether it may be run again.
+    power cut that decides whether it may be run again. Raises ConfigError.
     """
+    if function is not None:
+        if not callable(function):
+            raise ConfigError(f"@tool({function!r}): a name is given by keyword, @tool(name={function!r}, ...)")
+        raise ConfigError(f"tool {_name_of(function)}: @tool stands without brackets; {_ASK_IDEMPOTENT}")
 
     def declare(function: Callable[..., Any]) -> Tool:
-        return Tool(
-            function=function,
-            name=name or function.__name__,
-            description=inspect.cleandoc(function.__doc__ or ""),
-            idempotent=idempotent,
-            effect=effect,
-            sensitive=sensitive,
-            trusted=trusted,
-            confirm=confirm,
-            timeout_s=timeout_s,
-            examples=tuple(examples),
-            pre=pre,
-            post=post,
-        )
+        called = _name_of(function) if name is None else name
+        words = _checked_options(called, options)
+        return Tool(function=function, name=called, description=inspect.cleandoc(function.__doc__ or ""), **words)
 
     return declare
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", None) or repr(function)
+
+
+_ASK_IDEMPOTENT = (
+    "write @tool(idempotent=True) if running it twice does no more than running it once, else @tool(idempotent=False)"
+)
 
 
 class Calls(msgspec.Struct, frozen=True):
@@ -196,6 +241,10 @@ class Agent:
         twice = [t.name for t in self.tools if [u.name for u in self.tools].count(t.name) > 1]
         if twice:
             raise ConfigError(f"agent {self.name} has two tools called {twice[0]}: rename one with @tool(name=...)")
+        written = written_names([t.name for t in self.tools])
+        aliases = {name: "" if name == alias else alias for name, alias in written.items()}
+        named = (t if t.alias == aliases[t.name] else replace(t, alias=aliases[t.name]) for t in self.tools)
+        object.__setattr__(self, "tools", tuple(named))
         _ = self.family  # Checked now, like everything else.
 
     @cached_property
@@ -208,6 +257,15 @@ class Agent:
         """The tools' names, in the order of declaration."""
         return tuple(t.name for t in self.tools)
 
+    def as_declared(self, call: ToolCall) -> ToolCall:
+        """Return a call as the model wrote it under the tool's real name."""
+        name = self._by_alias.get(call.tool)
+        return call if name is None else ToolCall(name, call.arguments)
+
+    @cached_property
+    def _by_alias(self) -> dict[str, str]:
+        return {t.alias: t.name for t in self.tools if t.alias}
+
     @cached_property
     def quoting(self) -> tuple[Tool, ...]:
         """The tools with arguments that must be quoted from the user."""
@@ -219,7 +277,7 @@ class Agent:
         found = dict(self.by_name)
         for sub in self.tools:
             for name, each in (sub.agent.family if sub.agent else {}).items():
-                if found.setdefault(name, each) is not each:
+                if not _is_same(found.setdefault(name, each), each):
                     raise ConfigError(
                         f"agent {self.name} and its sub-agent {sub.name} have different tools called {name}: "
                         "a rule that names it could not tell them apart; give one of them another name"
@@ -302,20 +360,63 @@ def family_of(agent: Agent) -> Agent:
     return replace(agent, tools=tuple(agent.family.values()))
 
 
-def _check_name(kind: str, name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise ConfigError(f"{kind} name {name!r}: use a letter, then up to 63 letters, digits, '_' or '-'")
+def _is_same(one: Tool, other: Tool) -> bool:
+    return one is other or (one.alias != other.alias and replace(one, alias=other.alias) == other)
 
 
 def _check_tool(each: object) -> None:
     if not isinstance(each, Tool):
         raise ConfigError(f"tools holds {each!r}, which is not a tool: put @tool(idempotent=...) above the function")
-    _check_name("tool", each.name)
     if not each.description:
         raise ShapeError(f"tool {each.name} has no docstring: the model needs one sentence on what it does")
-    if each.timeout_s <= 0:
-        raise ConfigError(f"tool {each.name}: timeout_s is {each.timeout_s}; it must be above 0")
     _ = each.from_user  # Compiled now with the shape, so that a ShapeError comes when the agent is loaded.
+    reason = why_no_result(each.function)
+    if reason:
+        raise ShapeError(f"tool {each.name}: {reason}")
+
+
+def _check_name(kind: str, name: str) -> None:
+    if not is_writable(name):
+        raise ConfigError(f"{kind} name {name!r}: use a letter, then up to 63 letters, digits, '_' or '-'")
+
+
+def _check_tool_name(each: Tool) -> None:
+    if each.agent is not None:
+        _check_name("sub-agent", each.name)
+    if not isinstance(each.name, str) or not is_real(each.name):
+        raise ConfigError(
+            f"tool name {each.name!r}: use a letter, digit or '_', then up to 127 letters, digits, '_', '-', '.' or '/'"
+        )
+
+
+def _check_words(each: Tool) -> None:
+    """Check every word beside the function: what is misspelled would otherwise be a rule that nobody keeps."""
+    wrong = f"tool {each.name}: "
+    if each.effect not in get_args(ToolEffect):
+        raise ConfigError(f"{wrong}effect is {each.effect!r}; it must be one of {', '.join(get_args(ToolEffect))}")
+    for word in ("idempotent", "sensitive", "trusted", "confirm"):
+        if not isinstance(getattr(each, word), bool):
+            raise ConfigError(f"{wrong}{word} is {getattr(each, word)!r}; it must be True or False")
+    if isinstance(each.timeout_s, bool) or not isinstance(each.timeout_s, int | float) or not each.timeout_s > 0:
+        raise ConfigError(f"{wrong}timeout_s is {each.timeout_s!r}; it must be above 0")
+    if isinstance(each.examples, str) or not all(isinstance(text, str) for text in each.examples):
+        raise ConfigError(f"{wrong}examples is {each.examples!r}; it must be a list of requests")
+    for word in ("pre", "post"):
+        if getattr(each, word) is not None and not callable(getattr(each, word)):
+            raise ConfigError(
+                f"{wrong}{word} is {getattr(each, word)!r}; it must be a function that says True or False"
+            )
+
+
+def _checked_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options by name. Raises ConfigError for one that is unknown or was forgotten."""
+    known = ToolOptions.__annotations__
+    unknown = [word for word in options if word not in known]
+    if unknown:
+        raise ConfigError(f"tool {name}: there is no option {unknown[0]}; there are: {', '.join(known)}")
+    if "idempotent" not in options:
+        raise ConfigError(f"tool {name}: idempotent is missing; {_ASK_IDEMPOTENT}")
+    return dict(options)
 
 
 TIMER_SECONDS_MAX = 30 * 24 * 3600

@@ -59,7 +59,7 @@ def admit_calls(
     told = confidence if len(confidence) == len(calls) else (None,) * len(calls)
     for call, probable in zip(calls, told, strict=True):
         state, effect_id = next_id(state)
-        checked = _checked(agent, state, call, effect_id, tuple(pending))
+        checked = _checked(agent, state, agent.as_declared(call), effect_id, tuple(pending))
         pending.append(checked if probable is None else replace(checked, confidence=probable))
     runnable = [c for c in pending if c.answer is None]
     limit = limit_for_calls(agent, state, len(runnable))
@@ -104,7 +104,7 @@ def _checked(agent: Agent, state: State, call: ToolCall, effect_id: int, batch: 
     """Turn a call as written into a pending one: with canonical arguments, or already answered with what is wrong."""
     tool = agent.by_name.get(call.tool)
     if tool is None:
-        known = ", ".join(agent.tool_names)
+        known = ", ".join(t.written for t in agent.tools)
         return PendingCall(effect_id, call.tool, "{}", answer=refusal_text(f"no tool {call.tool}; {known}"))
     try:
         typed = tool.parameters.decode(call.arguments)

@@ -78,7 +78,7 @@ def calls_of(tools: Iterable[Tool], narrowed: Sequence[Narrowed] = (), given: Co
 
     `given` are the optional arguments that each of them must be called with.
     """
-    return [(tool.name, lowered_call(tool, narrowed, given).schema) for tool in tools]
+    return [(tool.written, lowered_call(tool, narrowed, given).schema) for tool in tools]
 
 
 def grammar_of(

@@ -16,7 +16,7 @@ import enum
 import math
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, Never
 
 from msgspec import UNSET, Struct
@@ -26,10 +26,11 @@ from edgeagent.shape import nodes, pattern, terms
 from edgeagent.shape.coded import coding_of
 from edgeagent.shape.decode import decode, encode, same_json
 from edgeagent.shape.fields import Member, ParameterError, members_of_class, parameters
+from edgeagent.shape.foreign import foreign_arguments
 from edgeagent.shape.limits import Limits, UnknownRestriction, read_metadata
 from edgeagent.shape.parse import parse
 
-__all__ = ["Shape", "parse", "shape_of", "shape_of_parameters"]
+__all__ = ["Shape", "parse", "shape_of", "shape_of_parameters", "shape_of_schema"]
 
 _NO_LIMITS = Limits()
 
@@ -70,6 +71,16 @@ def shape_of_parameters(function: Callable[..., Any], *, where: str) -> Shape:
         )
     fields = tuple(reader.field(member, f"argument {member.name}") for member in members)
     return _finished(function, nodes.Record(where, fields, dict), reader)
+
+
+def shape_of_schema(schema: Mapping[str, Any], *, where: str) -> Shape:
+    """Return the shape of arguments that a JSON Schema declares; values stay as they are. Raises ShapeError."""
+    reader = _Reader(where)
+    try:
+        node = foreign_arguments(schema)
+    except ShapeError as error:
+        reader.refuse("", str(error))
+    return Shape(dict, dict(node.schema), node, {})
 
 
 def _finished(python: Any, node: nodes.Node, reader: _Reader) -> Shape:

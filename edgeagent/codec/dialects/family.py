@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgeagent.core.agent import Calls, Reading, Tool, Unreadable
+from edgeagent.core.names import writable
 from edgeagent.core.values import Message, ToolCall
 from edgeagent.errors import ShapeError
 from edgeagent.shape.parse import parse
@@ -73,7 +74,8 @@ class Family(ABC):
     def message(self, message: Message) -> dict[str, str]:
         """One message as the template gets it."""
         if message.role == "tool":
-            return {"role": "user", "content": f"Result of {message.tool or 'the call'}: {in_words(message.text)}."}
+            named = writable(message.tool) if message.tool else "the call"
+            return {"role": "user", "content": f"Result of {named}: {in_words(message.text)}."}
         return plain_message(message)
 
 
@@ -106,7 +108,7 @@ def in_words(result: str) -> str:
 def tool_line(tool: Tool) -> str:
     """A tool on one line: name, description, and what helps to choose its arguments."""
     schema = tool.parameters.schema
-    shown = {"name": tool.name, "description": tool.description, "parameters": _shown(schema.get("properties", {}))}
+    shown = {"name": tool.written, "description": tool.description, "parameters": _shown(schema.get("properties", {}))}
     if "$defs" in schema:
         shown["$defs"] = _shown(schema["$defs"])
     return json.dumps(shown, ensure_ascii=False)  # With spaces after , and :, as models have mostly read it.
@@ -120,7 +122,7 @@ def function_line(tool: Tool) -> str:
         parameters["required"] = schema["required"]
     if "$defs" in schema:
         parameters["$defs"] = _shown(schema["$defs"])
-    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
+    function = {"name": tool.written, "description": tool.description, "parameters": parameters}
     return json.dumps({"type": "function", "function": function}, ensure_ascii=False)
 
 

@@ -170,7 +170,7 @@ def _text_of(tool: Tool, request: str) -> str:
     """What a tool is for, and its first examples; but never the request itself, or it would explain itself."""
     examples = [each for each in tool.examples if each != request][:EXAMPLES_MAX]
     return "\nExample request:".join(
-        [f"Tool: {tool.name} - {_described(tool)}", *(f" {each}" for each in examples), ""]
+        [f"Tool: {tool.written} - {_described(tool)}", *(f" {each}" for each in examples), ""]
     )
 
 
