@@ -35,6 +35,7 @@ WORD_PATTERN = r"[A-Za-z0-9_./:@+=][A-Za-z0-9_./:@+=-]*"
 ANSWER_CHARS_MAX = 4_000
 """About 1,300 tokens: what a small model can hold of one answer. The rest is cut, and that is said."""
 
+LAST_CHARS = 200
 EXTRA_S = 5.0
 """The tool's own limit is above the console's, so that the console can say what is known."""
 
@@ -111,6 +112,8 @@ def _result(outcome: Outcome, command: Command) -> Any:
     """Turn the outcome into the tool's result, or into an error that says what is known of the effect."""
     name = command.name
     match outcome:
+        case Done(status=None) if command.effect != "read":
+            raise EffectUnknown(f"{name} ended, and the device told no status: {_cut(outcome.output)[:200]!r}")
         case Done():
             text = "\n".join([outcome.output, *outcome.noise]) if command.answer.keep_noise else outcome.output
             return read_answer(text, command.answer, name)
@@ -118,9 +121,11 @@ def _result(outcome: Outcome, command: Command) -> Any:
             status = "" if outcome.status is None else f" with status {outcome.status}"
             raise CommandFailed(f"{name} failed{status}: {_cut(outcome.output)}")
         case NotSent():
-            raise DriverUnavailable(f"{name} was not sent: {outcome.because}")
+            raise DriverUnavailable(f"{name} was not sent: {outcome.because}{_heard(outcome.output)}")
         case TimedOut():
-            raise EffectUnknown(f"{name} did not end within {outcome.after_ms} ms; its effect is unknown")
+            raise EffectUnknown(
+                f"{name} did not end within {outcome.after_ms} ms; its effect is unknown{_heard(outcome.output)}"
+            )
         case DeviceReset():
             raise EffectUnknown(f"the device started again during {name} ({outcome.banner}); its effect is unknown")
         case LinkWasLost():
@@ -128,9 +133,15 @@ def _result(outcome: Outcome, command: Command) -> Any:
         case WaitingForInput():
             raise EffectUnknown(
                 f"{name} asks {outcome.question!r} and still runs; a person must answer or interrupt it"
+                f" (edgeagent device answer, edgeagent device interrupt){_heard(outcome.output)}"
             )
         case _:
             assert_never(outcome)
+
+
+def _heard(output: str) -> str:
+    """The last lines heard, as the end of a message."""
+    return f". Last heard: {output.strip()[-LAST_CHARS:]!r}" if output.strip() else ". Nothing was heard"
 
 
 def read_answer(text: str, reading: Reading, name: str) -> Any:

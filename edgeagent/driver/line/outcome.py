@@ -1,4 +1,4 @@
-"""How can a command on a console end? One closed union; only `Done` is good news, and "unknown" is said as such."""
+"""Ends of a command on a console. One closed union; only `Done` is good news, and "unknown" is said as such."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from msgspec import Struct
 
 
 class Done(Struct, frozen=True):
-    """The command ended well. `noise` is what others printed meanwhile, kept aside."""
+    """The command ended, well as far as is known. `noise` is what others printed meanwhile, kept aside.
+
+    `status` is None where the end was seen and the device told no status.
+    """
 
     output: str
-    status: int = 0
+    status: int | None = 0
     noise: tuple[str, ...] = ()
 
 

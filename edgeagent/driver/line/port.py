@@ -224,6 +224,12 @@ class SerialPort:
         except FOREIGN as error:
             raise DriverUnavailable(f"{self.settings.identity} has no {line.upper()} line: {error}") from None
 
+    def apply_settings(self, because: str) -> None:
+        """Set speed and format of the line once more, and note why: an adapter may have lost them."""
+        self._note(f"{because} again")
+        with contextlib.suppress(*FOREIGN):
+            self._line.baudrate = self.settings.baud  # Reconfigures the line even if nothing differs.
+
     def send_break(self, seconds: float = 0.25) -> None:
         """Hold the line in break condition. Raises DriverUnavailable where it cannot."""
         try:

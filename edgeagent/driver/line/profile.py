@@ -1,4 +1,4 @@
-"""What does an operator say of a device? A small TOML file, read, checked and frozen; nothing here opens a port."""
+"""Profile of a device: what its operator says of it in a small TOML file, read, checked and frozen. Opens no port."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from edgeagent.driver.line.consoles import TABLE, kinds, known_pagers
 from edgeagent.driver.line.template import Quoting, check_template, check_text_argument, places, written
 from edgeagent.errors import ConfigError
 
@@ -20,6 +21,22 @@ EXTENDS_MAX = 4
 
 ToolEffect = Literal["read", "write", "irreversible"]
 Style = Literal["marker", "prompt", "raw_repl"]
+
+SETTLE_MS = 500
+SETTLE_CHARS = 100
+"""How long a line must be quiet before it is taken to have nothing more to say: so long, and the time of a line."""
+
+QUESTIONS = (
+    r"(?i:[(\[<] ?(?:yes|y|no|n) ?[/|,] ?(?:yes|y|no|n) ?(?:[/|,] ?\w+ ?)*[)\]>])[?: ]*(?:[(\[]\w*[)\]][?: ]*)?$",
+    r"(?i:[(\[](?:confirm|yes|no|y|n|ok|cancel)[)\]][?: ]*)$",
+    r"\? *(?:[(\[][^)\]\n]{0,40}[)\]][?: ]*)?$",
+    r"(?i:pass(?:word|phrase|code)\b[^\n]{0,40}: *)$",
+    (
+        r"(?i:\b(?:press|hit|type|enter|choose|select|confirm|continue|proceed|overwrite|are you sure)\b[^\n]{0,60}"
+        r"(?:[:?.>]|key|return|enter|continue)[. )]*)$"
+    ),
+)
+"""How a command asks something back, on a line that it leaves unfinished."""
 
 
 class Wire(Struct, frozen=True, forbid_unknown_fields=True):
@@ -98,6 +115,13 @@ class Argument(Struct, frozen=True, forbid_unknown_fields=True):
     default: bool | int | float | str | None = None
 
 
+class Answer(Struct, frozen=True, forbid_unknown_fields=True):
+    """A question that this device may ask, and what the operator lets be typed to it without asking a person."""
+
+    question: str
+    answer: str
+
+
 class Reading(Struct, frozen=True, forbid_unknown_fields=True):
     """How the answer is read: as text, as lines, as one number, or by a pattern whose named groups are fields."""
 
@@ -136,9 +160,14 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     transaction: Transaction = Transaction()
     quoting: Quoting = "none"
     noise: tuple[str, ...] = ()
-    questions: tuple[str, ...] = (r"\[[yY]/[nN]\]:? ?$", r"\([yY]/[nN]\)\?? ?$", r"\? $", r"[Pp]assword: ?$")
+    questions: tuple[str, ...] = QUESTIONS
+    answers: tuple[Answer, ...] = ()
+    pager: str = ""
+    pager_key: str = " "
+    on_entry: tuple[str, ...] = ()
     echo: bool = True
     quiet_ms: int = 400
+    settle_ms: int = 0
     line_bytes_max: int = 255
     columns: int = 80
     answer_cursor_query: bool = False
@@ -163,6 +192,22 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return tuple(re.compile(each, re.MULTILINE) for each in (*self.boot.banner, self.boot.autoboot) if each)
 
     @cached_property
+    def settle_s(self) -> float:
+        """How long the line must be quiet before a prompt is believed: as the profile says, or by the line's speed."""
+        return (self.settle_ms or SETTLE_MS + SETTLE_CHARS * 10_000 / self.wire.baud) / 1000
+
+    @cached_property
+    def pager_patterns(self) -> tuple[tuple[re.Pattern[str], str], ...]:
+        """What pagers show while they wait, and the key that goes on: the profile's own first."""
+        own = ((re.compile(self.pager), self.pager_key),) if self.pager else ()
+        return (*own, *known_pagers())
+
+    @cached_property
+    def answer_patterns(self) -> tuple[tuple[re.Pattern[str], str], ...]:
+        """The questions that may be answered without asking a person, and with what."""
+        return tuple((re.compile(each.question), each.answer) for each in self.answers)
+
+    @cached_property
     def question_patterns(self) -> tuple[re.Pattern[str], ...]:
         """How a command asks something back."""
         return tuple(re.compile(each) for each in self.questions)
@@ -171,7 +216,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 def load_profile(name: str) -> Profile:
     """Return the shipped profile of this name, or the one in this file. Raises ConfigError naming file and key."""
     source = _source_of(name)
-    merged = _merged(source, depth=0)
+    merged = _merged(name, source, depth=0)
     try:
         profile = msgspec.convert(merged, Profile)
     except msgspec.ValidationError as error:
@@ -189,12 +234,18 @@ def shipped_profiles() -> tuple[str, ...]:
 def _source_of(name: str) -> Path:
     if name.endswith(".toml") or "/" in name:
         return Path(name)
+    if name in kinds():
+        return TABLE
     if name not in shipped_profiles():
-        raise ConfigError(f"no profile {name!r}: there are {', '.join(shipped_profiles())}, or give a .toml file")
+        known = ", ".join((*shipped_profiles(), *kinds()))
+        raise ConfigError(f"no profile {name!r}: there are {known}, or give a .toml file")
     return SHIPPED / f"{name}.toml"
 
 
-def _merged(source: Path, depth: int) -> dict[str, Any]:
+def _merged(name: str, source: Path, depth: int) -> dict[str, Any]:
+    if source == TABLE:
+        kind = kinds()[name]
+        return _joined(_merged(kind.extends, _source_of(kind.extends), depth + 1), _of_kind(name))
     if depth > EXTENDS_MAX:
         raise ConfigError(f"{source}: profiles extend each other more than {EXTENDS_MAX} deep; is there a circle?")
     try:
@@ -206,8 +257,17 @@ def _merged(source: Path, depth: int) -> dict[str, Any]:
     base = own.get("extends")
     if not isinstance(base, str) or not base:
         return own
-    below = _merged(_beside(source, base), depth + 1)
+    return _joined(_merged(base, _beside(source, base), depth + 1), own)
+
+
+def _joined(below: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     return {**below, **{key: _over(below.get(key), value) for key, value in own.items()}}
+
+
+def _of_kind(name: str) -> dict[str, Any]:
+    """What the table of consoles says of this kind, as a profile's own words."""
+    kind = kinds()[name]
+    return {**kind.profile, "name": name, "about": kind.about, "extends": kind.extends}
 
 
 def _beside(source: Path, base: str) -> Path:
@@ -245,11 +305,16 @@ def key_bytes(text: str) -> str:
 
 def _with_key_bytes(profile: Profile, source: Path) -> Profile:
     keys = Keys(**{name: key_bytes(value) for name, value in msgspec.structs.asdict(profile.keys).items()})
+    pager_key = key_bytes(profile.pager_key)
     boot = msgspec.structs.replace(profile.boot, autoboot_key=key_bytes(profile.boot.autoboot_key))
-    for name, value in {**msgspec.structs.asdict(keys), "autoboot_key": boot.autoboot_key}.items():
+    for name, value in {
+        **msgspec.structs.asdict(keys),
+        "autoboot_key": boot.autoboot_key,
+        "pager_key": pager_key,
+    }.items():
         if any(ord(c) > 0xFF for c in value):
             raise ConfigError(f"{source}: key {name} is {value!r}; keys are bytes")
-    return msgspec.structs.replace(profile, keys=keys, boot=boot)
+    return msgspec.structs.replace(profile, keys=keys, boot=boot, pager_key=pager_key)
 
 
 def _check(profile: Profile, source: Path) -> None:
@@ -271,6 +336,8 @@ def _check_patterns(profile: Profile, source: Path) -> None:
         **{f"noise[{n}]": v for n, v in enumerate(profile.noise)},
         **{f"boot.banner[{n}]": v for n, v in enumerate(profile.boot.banner)},
         **{f"questions[{n}]": v for n, v in enumerate(profile.questions)},
+        **{f"answers[{n}].question": v.question for n, v in enumerate(profile.answers)},
+        "pager": profile.pager,
         **{f"transaction.failure[{n}]": v for n, v in enumerate(profile.transaction.failure)},
         "boot.autoboot": profile.boot.autoboot,
         "transaction.status": profile.transaction.status,

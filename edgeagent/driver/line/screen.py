@@ -1,4 +1,4 @@
-"""What does a console show, given the bytes it sent? Bytes in, events out; no port, no clock.
+"""Text of a console, from the bytes it sent. Bytes in, events out; no port, no clock.
 
 Law: the `raw` of the events, joined, is the input again. What is not text is kept aside, never thrown away.
 """
@@ -195,10 +195,10 @@ class Screen:
 
     def __init__(self, columns: int = COLUMNS) -> None:
         self.columns = columns
-        self.dropped_lines = 0
         self._lines: list[str] = []
         self._line: list[str] = []
         self._column = 0
+        self._wiped = False
 
     def show(self, events: Iterable[Seen]) -> None:
         """Take in what was seen."""
@@ -218,13 +218,16 @@ class Screen:
         """All lines, the unfinished last one included, joined by line feeds."""
         return "\n".join([*self._lines, "".join(self._line)])
 
-    @property
-    def last_line(self) -> str:
-        """The line that the cursor is on."""
-        return "".join(self._line)
+    def drop_line(self) -> None:
+        """Take back the line that the cursor is on; the spaces that the device draws over it are no text either."""
+        self._line, self._column, self._wiped = [], 0, True
 
     def _print(self, text: str) -> None:
         end = self._column + len(text)
+        if self._wiped and not text.strip(" "):
+            self._column = end
+            return
+        self._wiped = False
         if end > LINE_CHARS_MAX:
             self._end_line()
             end = len(text)
@@ -263,10 +266,9 @@ class Screen:
 
     def _end_line(self) -> None:
         self._lines.append("".join(self._line))
-        self._line, self._column = [], 0
+        self._line, self._column, self._wiped = [], 0, False
         if len(self._lines) > LINES_MAX:
             del self._lines[0]
-            self.dropped_lines += 1
 
 
 def set_aside(text: str, noise: Sequence[re.Pattern[str]]) -> tuple[str, tuple[str, ...]]:
@@ -355,3 +357,10 @@ class Redactor:
             if self._secret.startswith(pending[-length:]):
                 return length
         return 0
+
+
+def unreadable(heard: bytes) -> float:
+    """Return the share of bytes that no console prints: a line at the wrong speed has a third of them and more."""
+    text = heard.decode("utf-8", "replace")
+    wrong = sum(1 for c in text if c == "\ufffd" or (c < " " and c not in "\r\n\t\b\x1b\x07\0") or c == "\x7f")
+    return wrong / max(1, len(text))

@@ -1,0 +1,71 @@
+"""Plays of the console's machine: every file of `plays/`, whole and with the device's bytes cut at every place."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from edgeagent.driver.line.console_machine import ConsoleMachine
+from edgeagent.driver.line.outcome import Done, Outcome
+from edgeagent.driver.line.profile import Answer, Profile, Prompts, load_profile
+from tests.driver.line.simulated import Device, words
+
+PLAYS = sorted((Path(__file__).parent / "plays").glob("*.toml"))
+RUN_S = 10.0
+STRIDE = 3
+"""Every third place of what a device prints is cut: with the places of the next play that is every kind of place."""
+
+
+def profile_of(play: dict[str, Any]) -> Profile:
+    """The profile that a play file names, with what it changes."""
+    profile = load_profile(play["profile"])
+    prompts = msgspec.structs.replace(profile.prompts, shell=play.get("shell", profile.prompts.shell))
+    answers = tuple(Answer(**each) for each in play.get("answers", ()))
+    return msgspec.structs.replace(profile, prompts=Prompts(**msgspec.structs.asdict(prompts)), answers=answers)
+
+
+def played(file: Path, cut: int = -1) -> list[tuple[dict[str, Any], Outcome]]:
+    """Play a file; return what was said and what came of it. Nothing is ever typed into what runs but a nudge."""
+    play = tomllib.loads(file.read_text())
+    profile = profile_of(play)
+    device = Device(play["prompt"], play["scripts"], status=play.get("status", "0"))
+    device.cut = cut
+    machine = ConsoleMachine(profile, words())
+    outcomes = []
+    for each in play["plays"]:
+        if "run" in each:
+            outcomes.append((each, device.carry(machine.run(each["run"], RUN_S))))
+        elif "answer" in each:
+            outcomes.append((each, device.carry(machine.answer(each["answer"], RUN_S))))
+        else:
+            device.idle(each["wait"])
+    assert {char for _, char in device.typed_while_running} <= set(profile.keys.nudge)
+    return outcomes
+
+
+def differs(wanted: dict[str, Any], outcome: Outcome) -> str:
+    """Say how an outcome differs from the file."""
+    if type(outcome).__name__ != wanted["outcome"]:
+        return f"{wanted}: {outcome}"
+    for key in ("output", "question"):
+        if key in wanted and getattr(outcome, key) != wanted[key]:
+            return f"{wanted}: {outcome}"
+    if isinstance(outcome, Done) and (outcome.status is None) != ("status" in wanted):
+        return f"{wanted}: {outcome}"
+    return ""
+
+
+@pytest.mark.parametrize("file", PLAYS, ids=lambda file: file.stem)
+def test_a_play_goes_as_its_file_says(file: Path) -> None:
+    assert [problem for each in played(file) if (problem := differs(*each))] == []
+
+
+@pytest.mark.parametrize("file", PLAYS, ids=lambda file: file.stem)
+def test_where_the_bytes_are_cut_changes_nothing(file: Path) -> None:
+    printed = 60 * len(tomllib.loads(file.read_text())["plays"])
+    for cut in range(1, 3 * printed, STRIDE):
+        assert [problem for each in played(file, cut) if (problem := differs(*each))] == [], f"cut at byte {cut}"
