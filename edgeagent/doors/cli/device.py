@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from typing import Any
 
 import click
@@ -11,9 +12,11 @@ import msgspec
 from edgeagent.driver.device.device import Device, port_settings
 from edgeagent.driver.device.device_tools import DeviceTools
 from edgeagent.driver.line.console import Console
+from edgeagent.driver.line.consoles import identified, kinds
 from edgeagent.driver.line.identity import holder_of, ports_here
 from edgeagent.driver.line.port import SerialPort
 from edgeagent.driver.line.profile import Profile, load_profile, shipped_profiles
+from edgeagent.driver.line.view import View
 from edgeagent.errors import ConfigError, ExitCode, ShapeError
 
 TRIED = ("u-boot", "micropython", "zephyr", "linux")
@@ -61,28 +64,35 @@ def identify(where: str, baud: int | None, timeout: float, as_json: bool) -> Exi
     port = SerialPort(port_settings(where, load_profile("generic"), baud))
     port.open()
     try:
-        name, state = _identified(port, timeout)
+        name, state, heard = _identified(port, timeout)
     finally:
         port.close()
     if as_json:
-        click.echo(json.dumps({"where": where, "profile": name, "state": state}))
+        click.echo(json.dumps({"where": where, "profile": name, "state": state, "heard": heard}))
     elif name:
         click.echo(f"{where}: {load_profile(name).about}, state {state} (profile {name})")
     else:
-        click.echo(f"{where}: nothing that a shipped profile knows ({state}); is it on, is the baud rate right?")
+        click.echo(f"{where}: nothing that a known profile fits ({state}); is it on, is the baud rate right?")
+    if not as_json:
+        click.echo("last heard:\n" + textwrap.indent(heard or "(nothing)", "  "))
     return ExitCode.DONE if name else ExitCode.CHECK_FAILED
 
 
-def _identified(port: SerialPort, timeout_s: float) -> tuple[str, str]:
-    """Try the profiles in turn. The first one only looks: what the line shows by itself decides most often."""
-    state = "off"
+def _identified(port: SerialPort, timeout_s: float) -> tuple[str, str, str]:
+    """Try the profiles in turn; then what was heard names the kind of console. Returns profile, state, last lines."""
+    state, since, heard = "off", port.offset, ""
     port.wait(port.offset, 0.3)
     for name in (*TRIED, "generic"):
         console = Console(port, load_profile(name))
         state = console.enter(timeout_s / len(TRIED))
+        heard = console.last_heard or heard
         if state not in ("off", "unknown", "booting"):
-            return name, state
-    return "", state
+            view = View(load_profile(name))
+            view.feed(port.heard(since))
+            kind = identified(f"{view.text}\n{heard}")
+            fits = kind and (name == "generic" or kinds()[kind].extends == name)
+            return kind if fits else name, state, heard
+    return "", state, heard
 
 
 @device.command()

@@ -1,4 +1,4 @@
-"""One device as an agent's author sees it: a name, a profile, tools. Its line is opened at the first call."""
+"""Device as an agent's author sees it: a name, a profile, tools. Its line is opened at the first call."""
 
 from __future__ import annotations
 
@@ -75,6 +75,9 @@ class Device:
                     self._mirror.serve_socket(socket_path(self.where))
             if self._console.enter(ENTER_S) == "log_in" and self._log_in is not None:
                 self._console.log_in(self._log_in.user, self._log_in.password)
+            if self.ready:
+                for command in self.profile.on_entry:
+                    self._console.run(command)
             return self._console
 
     @property
