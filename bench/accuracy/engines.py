@@ -24,9 +24,9 @@ from edgeagent.core.agent import Agent, Calls
 from edgeagent.core.effects import AskModel
 from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED, Event, ModelAnswered, ModelFailed
 from edgeagent.core.values import Message, ToolCall
-from edgeagent.driver.llama.choose import SEQUENCES
 from edgeagent.driver.llama.constraint import Grammars
 from edgeagent.driver.llama.engine import Engine, physical_cores
+from edgeagent.driver.llama.judge import SEQUENCES
 from edgeagent.driver.llama.model import LlamaDriver
 from edgeagent.driver.llama.prompt import Words, prompt_tokens
 from edgeagent.driver.llama.template import Template, builtin_template

@@ -30,9 +30,9 @@ from bench.accuracy.tally import judged
 from edgeagent.codec.dialect import Plain
 from edgeagent.core.effects import AskModel
 from edgeagent.core.values import Message
-from edgeagent.driver.llama.choose import SEQUENCES
 from edgeagent.driver.llama.constraint import Grammars
 from edgeagent.driver.llama.engine import Engine
+from edgeagent.driver.llama.judge import SEQUENCES
 from edgeagent.driver.llama.model import LlamaDriver
 from edgeagent.driver.llama.template import Template, builtin_template
 from edgeagent.request.calibration_weights import FILE, Fitted, Sum
@@ -63,7 +63,7 @@ Row = dict[str, Any]
 def rows_of(model: str, count: int, threads: int | None, known: set[str]) -> Iterator[Row]:
     """The evidence of each row that is not known yet."""
     for name, case, driver in _drivers(model, dict.fromkeys(SETS, count), threads, known, ""):
-        yield {"set": name, "id": case.id, "wanted": bool(case.wanted), "evidence": driver.evidence(case.request)}
+        yield {"set": name, "id": case.id, "wanted": bool(case.wanted), "evidence": driver.signs(case.request)}
     for name, case, driver in _drivers(model, CALLED_SETS, threads, known, "right "):
         message = Message("user", case.request)
         event = driver.answer(AskModel(1, (message,), case.agent.tool_names, "either", CALL_TOKENS_MAX, 0, 1))

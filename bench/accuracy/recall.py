@@ -15,12 +15,14 @@ from collections.abc import Iterator, Sequence
 
 from bench.accuracy.cases import Case, cases_of
 from bench.accuracy.engines import WINDOW_TOKENS, file_of
-from edgeagent.core.agent import Agent, Tool
-from edgeagent.core.effects import AskModel
-from edgeagent.driver.llama.choose import COMPARED_MAX, SEQUENCES, Chooser
+from edgeagent.codec.dialect import Plain
+from edgeagent.core.agent import Tool
 from edgeagent.driver.llama.engine import Engine
+from edgeagent.driver.llama.judge import SEQUENCES, ModelJudge, TextScorer
 from edgeagent.driver.llama.template import Template, builtin_template
+from edgeagent.request.choose import COMPARED_MAX, choose
 from edgeagent.request.lexical import Lexicon
+from edgeagent.request.tools import Tools
 
 KEPT = (1, 2, 4, 8, COMPARED_MAX)
 
@@ -62,9 +64,9 @@ def chosen_right(rows: Sequence[Asked], engine: Engine, template: Template) -> i
         if place % 20 == 19:
             print(f"{place} of {len(rows)}, {count} right", file=sys.stderr, flush=True)
         engine.forget()
-        agent = Agent(name="all", tools=tools)
-        ask = AskModel(0, (), agent.tool_names, "call", 1, 0, 0)
-        count += Chooser(agent, engine, template).choose(ask, request).tools == (right,)
+        known = Tools.of(tools)
+        judge = ModelJudge(TextScorer(engine, template, Plain().frame, known.texts(known.by_name)))
+        count += choose(request, known, judge).tools == (right,)
     return count
 
 

@@ -1,4 +1,4 @@
-"""What was fitted once, per model, and is shipped in `fitted.json`: how evidence is weighed.
+"""What was fitted once, per model, and is shipped in `calibration_weights.json`: how evidence is weighed.
 
 `python -m bench.accuracy.fit` makes it. A model that is not among them is weighed like the first one, which is a guess;
 `edgeagent calibrate` finds from where on a call is made for one agent and one model.

@@ -16,8 +16,6 @@ from edgeagent.core.agent import Tool
 from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED
 from edgeagent.request.lexical import PREFIX_WEIGHT, Scores, is_prefix, purpose, stems, weighted_texts
 
-Evidence = Mapping[str, float]
-
 MISSING = "missing"
 """The piece of evidence that a required argument is not in the request (1) or that none is missing (0)."""
 
@@ -38,10 +36,10 @@ class Weights:
     bias: float
     each: Mapping[str, tuple[float, float]]
 
-    def log_odds(self, evidence: Evidence) -> float:
+    def log_odds(self, signs: Mapping[str, float]) -> float:
         """The sum. Missing evidence counts as the mean, which says nothing either way."""
         return self.bias + sum(
-            weight * (evidence[name] - mean) for name, (weight, mean) in self.each.items() if name in evidence
+            weight * (signs[name] - mean) for name, (weight, mean) in self.each.items() if name in signs
         )
 
 

@@ -133,5 +133,5 @@ def use_calibration(root: Path, driver: LlamaDriver, agent: Agent) -> str:
     ):
         if one != other:
             return f"{file} is not used: {what} changed since; {REMEDY}"
-    driver.need({path: each.needed for path, each in found.thresholds.items()})
+    driver.require_odds({path: each.needed for path, each in found.thresholds.items()})
     return ""

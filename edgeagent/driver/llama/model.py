@@ -1,11 +1,11 @@
 """The model as a driver: AskModel in, exactly one ModelAnswered or ModelFailed out. One thread owns the engine.
 
 Call or words? Which tool? Small models pick words where a call is wanted, because words are likelier after any prompt,
-and of the tools' names nearly always the first-listed. So the driver chooses for them (`choose.py`): what speaks for a
-call and against it is weighed before anything is written, and the grammar is then that of words, or of the chosen tool
-alone. Its name is forced, and the model writes the arguments, those that the request names among what it names. A model
-whose family writes calls of its own decides as it writes: words are free until the dialect's trigger, and only a call
-can follow it.
+and of the tools' names nearly always the first-listed. So it is planned for them (`request.plan`): what speaks for
+a call and against it is weighed before anything is written, and the grammar is then that of words, or of the chosen
+tool alone. Its name is forced, and the model writes the arguments, those that the request names among what it names.
+A model whose family writes calls of its own decides as it writes: words are free until the dialect's trigger, and only
+a call can follow it.
 
 A request that forbids something, or leaves a required argument open, is answered without the model: no odds overrule
 that.
@@ -20,7 +20,7 @@ import queue
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -30,15 +30,14 @@ import numpy as np
 from edgeagent.codec.dialects.family import Family
 from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel, Effect
-from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED, Event, ModelAnswered, ModelFailed
+from edgeagent.core.events import Event, ModelAnswered, ModelFailed
 from edgeagent.core.from_user import Narrowed
-from edgeagent.core.values import Message, Usage
+from edgeagent.core.values import Usage
 from edgeagent.driver.base import Post
-from edgeagent.driver.llama.choose import SEQUENCES, Chooser, Chosen, request_in
-from edgeagent.driver.llama.compare import Comparer
 from edgeagent.driver.llama.constraint import Compiled, Grammars, check_calls
 from edgeagent.driver.llama.decode import Generation, OnText, generate
 from edgeagent.driver.llama.engine import Engine, Halt, Progress, count_shared
+from edgeagent.driver.llama.judge import SEQUENCES, ModelJudge, TextScorer
 from edgeagent.driver.llama.kv import TEXTS_BYTES_MAX, TEXTS_FOLDER, KvStore, SavedMemory, WarmShelf, fingerprint
 from edgeagent.driver.llama.prompt import Words, pack_ids, prompt_tokens
 from edgeagent.driver.llama.sampling import GREEDY, Sampler, Seeded
@@ -48,49 +47,15 @@ from edgeagent.errors import EdgeAgentError, GrammarError, ModelError
 from edgeagent.grammar.calls import GrammarEngine, calls_of, grammar_of
 from edgeagent.grammar.llg import Answer
 from edgeagent.request.calibration_weights import digest_of, fitted_for
-from edgeagent.request.call_odds import MISSING, probability, sureness
-from edgeagent.request.clauses import CLAUSES_MAX, divisions
-from edgeagent.request.evidence import Evidence, evidence_of, forbids
-from edgeagent.request.lexical import Scores
-from edgeagent.request.parts.words import begins_with_verb
+from edgeagent.request.call_odds import probability, sureness
+from edgeagent.request.plan import Plan, PlannedCall, plan, signs_of
+from edgeagent.request.tools import Tools
 
 LINE_TOKENS_MAX = 64
 """The most a small model may write about a result: two sentences."""
 
 ODDS_SPELLED = -6.0
 """Log-odds of beginning a call from which on one is written, where the driver does not choose."""
-
-CLEARLY = 1.0
-"""Nats over what is needed for a call, from which on a part of a request asks for one by itself."""
-
-NO_TOOL = "None of my tools does that."
-"""The answer to a request whose verb excludes the tool that fits it best."""
-
-NOTHING_DONE = "Understood: nothing was done."
-"""The answer to a request that forbids something."""
-
-
-NOTHING_SAID = Evidence()
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """What is to be written: a call of one of the tools, words, or either; or the text that is said instead.
-
-    `evidence` is what the request says of the call's arguments, and `meant` what says that a call is meant.
-    """
-
-    answer: Answer
-    tools: tuple[str, ...]
-    evidence: Evidence = NOTHING_SAID
-    scores: Scores = ()
-    text: str = ""
-    meant: Mapping[str, float] = field(default_factory=dict)
-
-    def wants(self, other: _Plan) -> bool:
-        """Whether it is the same call that the other one is, as far as the request says."""
-        mine, others = self.evidence, other.evidence
-        return (self.tools, mine.narrowed, mine.given) == (other.tools, others.narrowed, others.given)
 
 
 class LlamaDriver:
@@ -117,12 +82,12 @@ class LlamaDriver:
         self._systems = {path: self._dialect.system_text(a.system, a.tools) for path, a in agent.by_path.items()}
         self._system = self._systems[""]
         self._prefixes: dict[str, list[int]] = {}
-        self._chooser = None if self._dialect.decides or not chooses else Chooser(agent, engine, template)
+        self._tools = {path: Tools.of(each.tools) for path, each in agent.by_path.items()}
+        self._scorer = None if self._dialect.decides or not chooses else self._scorer_of(agent)
         self._fitted = fitted_for(engine.model_digest)
         self._needed: Mapping[str, float] = {}
         self.sureness: tuple[Mapping[str, float], ...] = ()
         """What says how sure the calls of the last answer are."""
-        self._comparer = Comparer(engine, self._dialect.frame)
         self._memory: SavedMemory | None = None
         self._cancelled: set[int] = set()
         self._asks: queue.Queue[tuple[AskModel, Post] | None] = queue.Queue()
@@ -148,7 +113,7 @@ class LlamaDriver:
 
         Raises ModelError or GrammarError, so that nothing of it can fail later for a reason that was there before.
         """
-        # Those beside the first are the chooser's, which a model that writes its own calls does not need.
+        # Those beside the first are for judging texts, which a model that writes its own calls does not need.
         sequences = 1 if isinstance(agent.dialect, Family) and agent.dialect.decides else SEQUENCES
         loaded = Engine.load(path, n_ctx=n_ctx, threads=threads, verbose=verbose, sequences=sequences, digest=digest)
         template = Template(loaded.template or builtin_template(loaded.metadata("general.architecture") or ""))
@@ -191,7 +156,7 @@ class LlamaDriver:
     @property
     def chooses(self) -> bool:
         """Whether the driver decides for the model if a call is made, and which."""
-        return self._chooser is not None
+        return self._scorer is not None
 
     @property
     def model_name(self) -> str:
@@ -208,21 +173,18 @@ class LlamaDriver:
         """What tells the weights of evidence from others."""
         return digest_of(self._fitted)
 
-    def need(self, odds: Mapping[str, float]) -> None:
+    def require_odds(self, odds: Mapping[str, float]) -> None:
         """Make calls only from these log-odds on, by the path of the (sub-)agent. Before the first ask."""
         self._needed = dict(odds)
 
-    def evidence(self, request: str, path: str = "") -> dict[str, float]:
+    def signs(self, request: str, path: str = "") -> dict[str, float]:
         """What says that a request, as a session's first words, wants a call or none. Only after `stop`."""
-        assert not self._thread.is_alive() and self._chooser is not None
-        tools = self._agent.by_path[path].tool_names
-        ask = AskModel(0, (Message("user", request),), tools, "either", 1, 0, 0, agent=path)
-        chosen = self._chooser.choose(ask, request, is_open=True)
-        return _told(chosen, self._said_of(chosen, request))
+        assert not self._thread.is_alive() and self._scorer is not None
+        return signs_of(request, self._tools[path], ModelJudge(self._scorer))
 
     def call_odds(self, request: str, path: str = "") -> float:
-        """The log-odds that follow from the evidence."""
-        return self._fitted.call.weights.log_odds(self.evidence(request, path))
+        """The log-odds that follow from these."""
+        return self._fitted.call.weights.log_odds(self.signs(request, path))
 
     def keep_warm(self, session_folder: Path, prefix_folder: Path, secret: bytes) -> int:
         """Restore what the session or else the agent left in memory, and the tools' texts; save them again on `close`.
@@ -232,9 +194,9 @@ class LlamaDriver:
         siblings = (session_folder.parent.parent, f"*/{session_folder.name}/*.kv")
         session = KvStore(session_folder, secret, siblings=siblings)
         beside = None
-        if self._chooser is not None and self._chooser.held:
+        if self._scorer is not None and self._scorer.held:
             texts = KvStore(prefix_folder / TEXTS_FOLDER, secret, folder_bytes_max=TEXTS_BYTES_MAX)
-            beside = WarmShelf(texts, self._saved_name(str(self._chooser.held)), self._chooser.shelf)
+            beside = WarmShelf(texts, self._saved_name(str(self._scorer.held)), self._scorer.shelf)
         self._memory = SavedMemory(session, KvStore(prefix_folder, secret), self._saved_name(self._system), beside)
         return self._memory.restore(self._engine)
 
@@ -303,53 +265,47 @@ class LlamaDriver:
             text = f"the prompt takes {len(prompt)} tokens, and the budget has {ask.prompt_tokens_max} left"
             return ModelFailed(0, ask.effect_id, "context_full", text, len(prompt))
         halt = self._halt(ask, deadline)
-        if self._chooser is not None:
-            self._chooser.hold(halt)
+        if self._scorer is not None:
+            self._scorer.hold(halt)
         reused = self._engine.align(prompt)
-        plans = self._plans(ask, prompt, halt)
-        if plans[0].text:
-            return self._said(ask, plans[0], len(prompt), reused, began)
-        parts = self._written(ask, plans, prompt, deadline)
-        is_whole = parts[-1].complete and plans[0].answer == "never" and self._chooser is not None
+        answer, planned = self._decided(ask, prompt, halt)
+        if planned.text:
+            return self._said(ask, planned, len(prompt), reused, began)
+        calls = planned.calls or (PlannedCall(ask.tools),)
+        parts = self._written(ask, answer, calls, prompt, deadline)
+        is_whole = parts[-1].complete and answer == "never" and self._scorer is not None
         told = [
-            sureness(each.scores, part.shares) | dict(each.meant) | each.evidence.sure
-            for each, part in zip(plans, parts, strict=False)
+            sureness(call.scores, part.shares) | dict(call.signs) | call.evidence.sure
+            for call, part in zip(calls, parts, strict=False)
         ]
         self.sureness = tuple(told) if is_whole else ()
         written = self._as_list(parts) if len(parts) > 1 else parts[0]
         # A call that is forced from end to end needs no logits: its prompt waits for the next ask.
         evaluated = max(0, min(len(self._engine.kept()), len(prompt)) - reused)
         micros = (time.perf_counter_ns() - began) // 1000
-        return _event(
-            ask,
-            written,
-            evaluated,
-            micros,
-            _joint_scores(plans),
-            tuple(map(self._confidence, self.sureness)),
-            _why(plans),
-        )
+        confidence = tuple(map(self._confidence, self.sureness))
+        return _event(ask, written, evaluated, micros, planned, confidence)
 
     def _written(
-        self, ask: AskModel, plans: Sequence[_Plan], prompt: list[int], deadline: float | None
+        self, ask: AskModel, answer: Answer, calls: Sequence[PlannedCall], prompt: list[int], deadline: float | None
     ) -> list[Generation]:
-        """What the model writes for each plan, as if it were the only one; up to the first that does not end whole."""
+        """What the model writes for each call, as if it were the only one; up to the first that does not end whole."""
         parts: list[Generation] = []
         left = ask.max_tokens
-        for plan in plans:
+        for call in calls:
             written = generate(
                 self._engine,
                 prompt,
-                grammar=self._planned_grammar(ask, plan),
+                grammar=self._planned_grammar(ask, answer, call),
                 sampler=self._sampler(ask.seed),
-                max_tokens=min(left, LINE_TOKENS_MAX) if self._is_last_line(ask, plan.answer) else left,
+                max_tokens=min(left, LINE_TOKENS_MAX) if self._is_last_line(ask, answer) else left,
                 deadline_s=deadline,
                 should_stop=lambda: ask.effect_id in self._cancelled,
-                on_text=self._on_text if len(plans) == 1 else None,
+                on_text=self._on_text if len(calls) == 1 else None,
                 on_progress=self._on_progress,
                 copied=request_in(ask),
                 # llama.cpp's own grammars do not tell what they force, so that it would pass for the model's choice.
-                tell_shares=plan.answer == "never" and self._grammars.kind == "llguidance",
+                tell_shares=answer == "never" and self._grammars.kind == "llguidance",
             )
             if not written.complete:
                 return [written]
@@ -401,24 +357,34 @@ class LlamaDriver:
         prefix = self._prefix("")
         return len(prefix) if self._engine.kept()[: len(prefix)] == prefix else 0
 
-    def _plans(self, ask: AskModel, prompt: list[int], halt: Halt) -> tuple[_Plan, ...]:
-        """What is to be written: a call, or words, or the model's choice of both; or several calls."""
+    def _decided(self, ask: AskModel, prompt: list[int], halt: Halt) -> tuple[Answer, Plan]:
+        """Whether calls are written, words, or what the model likes; and what was planned, if anything was."""
+        is_call, no_plan = ask.choice == "call", Plan()
         if ask.choice == "answer" or not ask.tools:
-            return (_Plan("only", ask.tools),)
+            return "only", no_plan
         if self._dialect.decides:
             # Its family was taught when to call: free text until the trigger, a call after it.
-            return (_Plan("never" if ask.choice == "call" else "allowed", ask.tools),)
+            return "never" if is_call else "allowed", no_plan
         if ask.messages[-1].role == "tool":
             # Models without a format of their own copy the last call for ever, if they may.
-            return (_Plan("never" if ask.choice == "call" else "only", ask.tools),)
-        if self._chooser is None:
-            is_call = ask.choice == "call" or self._begins_call(prompt, halt)
-            return (_Plan("never" if is_call else "only", ask.tools),)
+            return "never" if is_call else "only", no_plan
+        if self._scorer is None:
+            return "never" if is_call or self._begins_call(prompt, halt) else "only", no_plan
         self._hold_prefix(ask, prompt, halt)
-        request = request_in(ask)
-        plans = self._calls_in(ask, self._chooser, request, halt) if ask.choice == "either" else ()
-        plans = plans or (self._planned(ask, self._chooser, request, halt),)
-        return tuple(self._settled(plan, prompt, halt) for plan in plans)
+        found = plan(
+            request_in(ask),
+            self._tools[ask.agent].only(ask.tools),
+            ModelJudge(self._scorer, prompt, halt),
+            fitted=self._fitted,
+            needed=self._needed.get(ask.agent),
+            is_open=not is_call,
+        )
+        return "never" if found.calls else "only", found
+
+    def _scorer_of(self, agent: Agent) -> TextScorer:
+        """Scores requests behind the texts of all tools of the family."""
+        texts = Tools.of(agent.family.values()).texts(agent.family)
+        return TextScorer(self._engine, self._template, self._dialect.frame, texts)
 
     def _hold_prefix(self, ask: AskModel, prompt: list[int], halt: Halt) -> None:
         """Evaluate what is the same for every session of the agent, before anything is judged beside it.
@@ -430,83 +396,6 @@ class LlamaDriver:
         if len(self._engine.kept()) < shared:
             self._engine.prefill(prompt[:shared], halt=halt, on_progress=self._on_progress)
 
-    def _calls_in(self, ask: AskModel, chooser: Chooser, request: str, halt: Halt) -> tuple[_Plan, ...]:
-        """A plan for each call of a request that asks for several; none if it asks for one thing.
-
-        It falls apart only where both parts, each by itself, clearly ask for a whole call, and for different ones. A
-        later part that forbids something asks for nothing.
-        """
-        plans: list[_Plan] = []
-        rest = "" if forbids(request) else request
-        while len(plans) < CLAUSES_MAX - 1:
-            found = (self._parted(ask, chooser, parts, halt) for parts in divisions(rest))
-            parted = next((each for each in found if each is not None), None)
-            if parted is None:
-                break
-            first, last, rest = parted
-            plans = [*plans[:-1], first, last]
-        wanted = [plan for plan in plans if plan.text != NOTHING_DONE]
-        is_repeated = any(one.wants(other) for place, one in enumerate(wanted) for other in wanted[:place])
-        return () if is_repeated else tuple(wanted)
-
-    def _parted(
-        self, ask: AskModel, chooser: Chooser, parts: tuple[str, str], halt: Halt
-    ) -> tuple[_Plan, _Plan, str] | None:
-        """The plans of both parts, and the second part, if each asks for something of its own, or forbids it."""
-        # First what costs nothing: most requests with an "and" ask for one thing.
-        best = [max(chooser.spoken_of(ask, part), key=lambda each: each[1]) for part in parts]
-        for part, (name, score) in zip(parts, best, strict=True):
-            if not forbids(part) and (score <= 0 or evidence_of(self._agent.family[name], part).missing):
-                return None
-        is_apart, is_command = best[0][0] != best[1][0], chooser.begins_with(ask, parts[1], best[1][0])
-        if not (is_apart or forbids(parts[1]) or (is_command and begins_with_verb(parts[1]))):
-            return None  # "the fitness of A and of B", and not "open the one and close the other"
-        first, second = (self._planned(ask, chooser, part, halt) for part in parts)
-        begins = (is_apart and chooser.begins_with(ask, parts[0], best[0][0]), is_apart and is_command)
-        if not all(self._is_whole(plan, begins=each) for plan, each in zip((first, second), begins, strict=True)):
-            return None
-        is_other = is_command or forbids(parts[1]) or first.tools != second.tools
-        return (first, second, parts[1]) if is_other else None
-
-    def _is_whole(self, plan: _Plan, *, begins: bool) -> bool:
-        """Whether a part of a request clearly asks for one call by itself, or forbids one.
-
-        It does where it `begins` with a word of the tool, as a command does, and a call is meant at all. Parts of one
-        tool do not, since "compare the one and compare the other" is one call as often as two.
-        """
-        if plan.text == NOTHING_DONE:
-            return True
-        scores = dict(plan.scores)
-        is_clear = scores.get(CALL_ODDS, -math.inf) >= scores.get(CALL_ODDS_NEEDED, 0.0) + CLEARLY * (not begins)
-        return plan.answer == "never" and len(plan.tools) == 1 and is_clear
-
-    def _planned(self, ask: AskModel, chooser: Chooser, request: str, halt: Halt) -> _Plan:
-        """What is to be written about a request that asks for one thing."""
-        is_open = ask.choice == "either"
-        if is_open and forbids(request):
-            return _Plan("only", ask.tools, scores=chooser.spoken_of(ask, request), text=NOTHING_DONE)
-        chosen = chooser.choose(ask, request, halt, is_open=is_open)
-        evidence = self._said_of(chosen, request)
-        if is_open and chooser.excludes(chosen.tools[0], request):
-            return _Plan("only", ask.tools, scores=chosen.scores, text=NO_TOOL)
-        if not is_open:
-            return _Plan("never", chosen.tools, evidence, chosen.scores)
-        weigh, told = self._fitted.call.weights.log_odds, _told(chosen, evidence)
-        needed = self._needed.get(ask.agent, self._fitted.needed)
-        scores = (*chosen.scores, (CALL_ODDS, round(weigh(told), 3)), (CALL_ODDS_NEEDED, needed))
-        if weigh(told | {MISSING: 0.0}) < needed:
-            return _Plan("only", ask.tools, scores=scores)
-        if evidence.missing:
-            return _Plan("only", ask.tools, scores=scores, text=evidence.missing)
-        return _Plan("never", chosen.tools, evidence, scores, meant=chosen.evidence)
-
-    def _settled(self, plan: _Plan, prompt: list[int], halt: Halt) -> _Plan:
-        """The plan with each argument held to one value that the request leaves open."""
-        if plan.answer != "never" or not plan.evidence.open:
-            return plan
-        evidence = self._comparer.settle(plan.evidence, plan.tools[0], prompt, halt)
-        return replace(plan, evidence=evidence)
-
     def _halt(self, ask: AskModel, deadline: float | None) -> Halt:
         def halt() -> Literal["time", "cancelled"] | None:
             if ask.effect_id in self._cancelled:
@@ -515,27 +404,25 @@ class LlamaDriver:
 
         return halt
 
-    def _said_of(self, chosen: Chosen, request: str) -> Evidence:
-        """What the request says of the chosen tool's arguments; nothing is known where several tools fit alike."""
-        return evidence_of(self._agent.family[chosen.tools[0]], request) if len(chosen.tools) == 1 else NOTHING_SAID
-
-    def _said(self, ask: AskModel, plan: _Plan, prompt: int, reused: int, began: int) -> Event:
+    def _said(self, ask: AskModel, planned: Plan, prompt: int, reused: int, began: int) -> Event:
         """The answer that was written without the model."""
         if self._on_text is not None:
-            self._on_text(plan.text)
-        ids = self._engine.tokenize(plan.text, special=False, bos=False)
+            self._on_text(planned.text)
+        ids = self._engine.tokenize(planned.text, special=False, bos=False)
         evaluated = max(0, len(self._engine.kept()) - reused)
         micros = (time.perf_counter_ns() - began) // 1000
         usage = Usage(prompt=prompt, evaluated=evaluated, completion=len(ids), forced=len(ids), micros=micros)
-        return ModelAnswered(0, ask.effect_id, plan.text, "end", usage, pack_ids(ids), scores=plan.scores)
+        return ModelAnswered(0, ask.effect_id, planned.text, "end", usage, pack_ids(ids), scores=planned.scores)
 
-    def _planned_grammar(self, ask: AskModel, plan: _Plan) -> Compiled:
-        if plan.evidence.narrowed:
+    def _planned_grammar(self, ask: AskModel, answer: Answer, call: PlannedCall) -> Compiled:
+        evidence = call.evidence
+        if evidence.narrowed:
             with contextlib.suppress(GrammarError):  # What is said and what the rules allow may exclude each other.
-                narrowed = (*ask.narrowed, *plan.evidence.narrowed)
-                return self._grammar(plan.tools, narrowed, plan.answer, given=plan.evidence.given, keep=False)
-        answer: Answer = "line" if self._is_last_line(ask, plan.answer) else plan.answer
-        return self._grammar(plan.tools, ask.narrowed, answer)
+                narrowed = (*ask.narrowed, *evidence.narrowed)
+                return self._grammar(call.tools, narrowed, answer, given=evidence.given, keep=False)
+        if self._is_last_line(ask, answer):
+            answer = "line"
+        return self._grammar(call.tools, ask.narrowed, answer)
 
     def _is_last_line(self, ask: AskModel, decision: Answer) -> bool:
         """Whether this is a small model's answer to a result: what it adds to one line is that line again."""
@@ -589,22 +476,9 @@ class LlamaDriver:
         return Seeded(seed, temperature=self._temperature) if self._temperature else GREEDY
 
 
-def _told(chosen: Chosen, evidence: Evidence) -> dict[str, float]:
-    """All that says that a call is meant, or none."""
-    return {**chosen.evidence, MISSING: float(bool(evidence.missing))}
-
-
-def _why(plans: Sequence[_Plan]) -> tuple[tuple[str, str], ...]:
-    """Of each call that is written what its arguments were held to."""
-    return tuple((f"{plan.tools[0]}.{name}", why) for plan in plans for name, why in plan.evidence.why)
-
-
-def _joint_scores(plans: Sequence[_Plan]) -> Scores:
-    """The scores of one plan; of several each tool's best, and how clearly the least clear of the calls is meant."""
-    joint = dict(plans[0].scores)
-    for name, score in (scored for plan in plans[1:] for scored in plan.scores):
-        joint[name] = (min if name == CALL_ODDS else max)(joint.get(name, score), score)
-    return tuple(joint.items())
+def request_in(ask: AskModel) -> str:
+    """What the user said last, or what came from outside after that."""
+    return next((m.text for m in reversed(ask.messages) if m.role in ("user", "heard", "note")), "")
 
 
 def _event(
@@ -612,9 +486,8 @@ def _event(
     written: Generation,
     evaluated: int,
     micros: int,
-    scores: Scores,
-    confidence: tuple[float, ...] = (),
-    evidence: tuple[tuple[str, str], ...] = (),
+    planned: Plan,
+    confidence: tuple[float, ...],
 ) -> Event:
     if written.stop == "context_full" and not written.token_ids:
         return ModelFailed(0, ask.effect_id, "context_full", "no room is left for an answer", written.prompt)
@@ -629,5 +502,5 @@ def _event(
     )
     stop = "limit" if written.stop == "context_full" else written.stop
     ids = pack_ids(written.token_ids)
-    told = (written.closed_early, scores, confidence, evidence)
+    told = (written.closed_early, planned.scores, confidence, planned.why)
     return ModelAnswered(0, ask.effect_id, written.text, stop, usage, ids, *told)

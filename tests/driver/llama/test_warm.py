@@ -11,8 +11,8 @@ pytest.importorskip("llama_cpp")
 from edgeagent.codec.dialect import Plain
 from edgeagent.core.effects import AskModel
 from edgeagent.core.values import Message
-from edgeagent.driver.llama.choose import SEQUENCES
 from edgeagent.driver.llama.engine import Engine
+from edgeagent.driver.llama.judge import SEQUENCES
 from edgeagent.driver.llama.kv import TEXTS_FOLDER
 from edgeagent.driver.llama.model import LlamaDriver
 from examples.greenhouse import agent as greenhouse

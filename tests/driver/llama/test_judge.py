@@ -1,4 +1,4 @@
-"""Which tool, and whether any: the chooser on the real model, and where the tools' texts wait for a request."""
+"""The judge on the real model: which tool, and whether any; and where the tools' texts wait for a request."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from edgeagent.core.agent import Agent, tool
 from edgeagent.core.effects import AskModel
 from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED
 from edgeagent.core.values import Message
-from edgeagent.driver.llama.choose import COMPARED_MAX, SEQUENCES, Chooser
 from edgeagent.driver.llama.engine import Engine
+from edgeagent.driver.llama.judge import SEQUENCES, ModelJudge, TextScorer
 from edgeagent.driver.llama.model import LlamaDriver
 from edgeagent.driver.llama.scoring_slots import Shelf, Text
 from edgeagent.driver.llama.template import Template
+from edgeagent.request.choose import COMPARED_MAX
+from edgeagent.request.choose import choose as choose_among
+from edgeagent.request.tools import Tools
 from examples.greenhouse import agent as greenhouse
 
 pytestmark = pytest.mark.model
@@ -54,35 +57,40 @@ def template(wide):
     made.close()
 
 
-def ask(agent, text, tools=None, choice="either"):
-    return AskModel(1, (Message("user", text),), tools or agent.tool_names, choice, 96, 0, 7)
+def ask(agent, text):
+    return AskModel(1, (Message("user", text),), agent.tool_names, "either", 96, 0, 7)
 
 
-def choose(chooser, wanted, halt=None, *, is_open=True):
-    return chooser.choose(wanted, wanted.messages[-1].text, halt, is_open=is_open)
+def scorer_of(agent, engine, template):
+    return TextScorer(engine, template, agent.dialect.frame, Tools.of(agent.tools).texts(agent.tool_names))
+
+
+def choose(scorer, agent, text, names=None, halt=None, *, is_open=True):
+    tools = Tools.of(agent.tools).only(names or agent.tool_names)
+    return choose_among(text, tools, ModelJudge(scorer, halt=halt), is_open=is_open)
 
 
 def test_only_tools_of_the_ask_are_chosen(wide, template):
-    chooser = Chooser(AGENT, wide, template)
-    chosen = choose(chooser, ask(AGENT, "Open the north valve for 30 seconds.", ("notify", "send_line")))
+    scorer = scorer_of(AGENT, wide, template)
+    chosen = choose(scorer, AGENT, "Open the north valve for 30 seconds.", ("notify", "send_line"))
     assert set(chosen.tools) <= {"notify", "send_line"}
     assert [name for name, _ in chosen.scores] == ["notify", "send_line"]
 
 
 def test_forty_tools_that_fit_alike_are_compared_by_the_dozen(wide, template):
     wide.forget()
-    chosen = choose(Chooser(MANY, wide, template), ask(MANY, "Please do the same."))
+    chosen = choose(scorer_of(MANY, wide, template), MANY, "Please do the same.")
     assert len(chosen.scores) == 40
     assert set(chosen.tools) <= set(MANY.tool_names[:COMPARED_MAX])
 
 
 def test_the_tools_texts_wait_in_memory_for_the_next_request(wide, template):
     wide.forget()
-    chooser = Chooser(AGENT, wide, template)
-    choose(chooser, ask(AGENT, "The plants are thirsty."))
+    scorer = scorer_of(AGENT, wide, template)
+    choose(scorer, AGENT, "The plants are thirsty.")
     held = [wide.kept(n) for n in range(1, SEQUENCES)]
     assert sum(map(bool, held)) == len(AGENT.tools) + 1
-    choose(chooser, ask(AGENT, "It is far too dark in here."))
+    choose(scorer, AGENT, "It is far too dark in here.")
     assert [wide.kept(n) for n in range(1, SEQUENCES)] == held
 
 
@@ -90,23 +98,20 @@ def test_a_choice_leaves_the_conversation_in_memory(wide, template):
     wide.forget()
     tokens = wide.tokenize("You control a greenhouse.", special=False, bos=False)
     wide.prefill(tokens)
-    choose(Chooser(AGENT, wide, template), ask(AGENT, "The plants are thirsty."))
+    choose(scorer_of(AGENT, wide, template), AGENT, "The plants are thirsty.")
     assert wide.kept() == tokens
 
 
 def test_without_time_the_words_alone_decide(wide, template):
-    chooser = Chooser(AGENT, wide, template)
-    wanted = ask(AGENT, "Open the north valve for 30 seconds.")
-    chosen = choose(chooser, wanted, lambda: "time")
+    scorer = scorer_of(AGENT, wide, template)
+    chosen = choose(scorer, AGENT, "Open the north valve for 30 seconds.", halt=lambda: "time")
     assert chosen.tools == ("set_valve",)
-    assert set(chosen.evidence) == {"description", "name", "arguments"}
+    assert set(chosen.signs) == {"description", "name", "arguments"}
 
 
 def test_a_settled_call_that_the_words_decide_costs_the_model_nothing(wide, template):
     wide.forget()
-    chosen = choose(
-        Chooser(AGENT, wide, template), ask(AGENT, "Open the north valve for 30 seconds.", choice="call"), is_open=False
-    )
+    chosen = choose(scorer_of(AGENT, wide, template), AGENT, "Open the north valve for 30 seconds.", is_open=False)
     assert chosen.tools == ("set_valve",)
     assert all(not wide.kept(n) for n in range(SEQUENCES))
 
@@ -134,7 +139,7 @@ def test_small_talk_is_answered_in_words_and_what_was_needed_for_a_call_is_told(
     talk, wish = (
         driver.answer(ask(AGENT, text)) for text in ("Tell me a joke.", "Open the north valve for 30 seconds.")
     )
-    driver.need({"": 99.0})
+    driver.require_odds({"": 99.0})
     refused = driver.answer(ask(AGENT, "Open the north valve for 30 seconds."))
     driver.close()
     assert not talk.text.startswith("{") and wish.text.startswith("{")
@@ -143,8 +148,8 @@ def test_small_talk_is_answered_in_words_and_what_was_needed_for_a_call_is_told(
 
 
 def test_an_example_makes_requests_like_it_likelier_to_mean_its_tool(wide, template):
-    wanted = ask(AGENT, "Tell Ann that the boiler is cold.")
+    wanted = "Tell Ann that the boiler is cold."
     bare = dataclasses.replace(AGENT, tools=[dataclasses.replace(each, examples=()) for each in AGENT.tools])
-    without, given = (choose(Chooser(agent, wide, template), wanted) for agent in (bare, AGENT))
+    without, given = (choose(scorer_of(agent, wide, template), agent, wanted) for agent in (bare, AGENT))
     assert given.tools == ("notify",)
-    assert given.evidence["writer"] > without.evidence["writer"]
+    assert given.signs["writer"] > without.signs["writer"]

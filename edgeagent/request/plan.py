@@ -1,0 +1,207 @@
+"""What is to be done about a request: make a call, or several; say something; or answer in words of the model's own.
+
+The one front of this room. A request that forbids something, that no tool serves, or that leaves a required argument
+open is answered without a model: no odds overrule that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED
+from edgeagent.request.calibration_weights import Fitted, fitted_for
+from edgeagent.request.call_odds import MISSING
+from edgeagent.request.choose import Chosen, choose
+from edgeagent.request.clauses import CLAUSES_MAX, divisions
+from edgeagent.request.evidence import Evidence, evidence_of, forbids, settled
+from edgeagent.request.judge import Judge
+from edgeagent.request.lexical import Scores
+from edgeagent.request.parts.words import begins_with_verb
+from edgeagent.request.tools import Tools
+
+CLEARLY = 1.0
+"""Nats over what is needed for a call, from which on a part of a request asks for one by itself."""
+
+NO_TOOL = "None of my tools does that."
+"""What is said to a request whose verb excludes the tool that fits it best."""
+
+NOTHING_DONE = "Understood: nothing was done."
+"""What is said to a request that forbids something."""
+
+NOTHING_SAID = Evidence()
+
+
+@dataclass(frozen=True)
+class PlannedCall:
+    """A call of one of the tools; what the request says of its arguments; and what says that one is meant."""
+
+    tools: tuple[str, ...]
+    evidence: Evidence = NOTHING_SAID
+    scores: Scores = ()
+    signs: Mapping[str, float] = field(default_factory=dict)
+
+    def is_like(self, other: PlannedCall) -> bool:
+        """Whether it is the same call that the other one is, as far as the request says."""
+        mine, others = self.evidence, other.evidence
+        return (self.tools, mine.narrowed, mine.given) == (other.tools, others.narrowed, others.given)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The calls to be made, or the text to be said; with neither, the model answers in words."""
+
+    calls: tuple[PlannedCall, ...] = ()
+    text: str = ""
+    scores: Scores = ()
+
+    @property
+    def why(self) -> tuple[tuple[str, str], ...]:
+        """What the arguments of each call were held to."""
+        return tuple((f"{call.tools[0]}.{name}", why) for call in self.calls for name, why in call.evidence.why)
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """What a request is planned with: the tools that may be called, a model's judgement, and its weights."""
+
+    tools: Tools
+    judge: Judge | None
+    fitted: Fitted
+    needed: float
+    is_open: bool
+
+
+def plan(
+    request: str,
+    tools: Tools,
+    judge: Judge | None = None,
+    *,
+    fitted: Fitted | None = None,
+    needed: float | None = None,
+    is_open: bool = True,
+) -> Plan:
+    """What is to be done about what a user says.
+
+    `fitted` are the weights of the judge's model, `needed` the log-odds from which on a call is made, its own by
+    default; without `is_open` it is settled that a call follows.
+    """
+    fitted = fitted_for("") if fitted is None else fitted
+    asking = _Asking(tools, judge, fitted, fitted.needed if needed is None else needed, is_open)
+    parts = _calls_in(request, asking) if is_open else ()
+    planned = _joined(parts) if parts else _planned(request, asking)
+    return replace(planned, calls=tuple(_settled(call, judge) for call in planned.calls))
+
+
+def signs_of(request: str, tools: Tools, judge: Judge | None = None) -> dict[str, float]:
+    """What says that a request wants a call, or that it wants none."""
+    chosen = choose(request, tools, judge, is_open=True)
+    return _told(chosen, _said_of(request, chosen, tools))
+
+
+def _calls_in(request: str, asking: _Asking) -> tuple[Plan, ...]:
+    """A plan for each call of a request that asks for several; none if it asks for one thing.
+
+    It falls apart only where both parts, each by itself, clearly ask for a whole call, and for different ones. A
+    later part that forbids something asks for nothing.
+    """
+    plans: list[Plan] = []
+    rest = "" if forbids(request) else request
+    while len(plans) < CLAUSES_MAX - 1:
+        found = (_parted(parts, asking) for parts in divisions(rest))
+        parted = next((each for each in found if each is not None), None)
+        if parted is None:
+            break
+        first, last, rest = parted
+        plans = [*plans[:-1], first, last]
+    wanted = [each for each in plans if each.text != NOTHING_DONE]
+    calls = [call for each in wanted for call in each.calls]
+    is_repeated = any(one.is_like(other) for place, one in enumerate(calls) for other in calls[:place])
+    return () if is_repeated else tuple(wanted)
+
+
+def _parted(parts: tuple[str, str], asking: _Asking) -> tuple[Plan, Plan, str] | None:
+    """The plans of both parts, and the second part, if each asks for something of its own, or forbids it."""
+    tools, forbidden = asking.tools, forbids(parts[1])
+    # First what costs nothing: most requests with an "and" ask for one thing.
+    best = [max(tools.spoken_of(part), key=lambda each: each[1]) for part in parts]
+    for part, (name, score) in zip(parts, best, strict=True):
+        if not forbids(part) and (score <= 0 or evidence_of(tools.by_name[name], part).missing):
+            return None
+    is_apart, is_command = best[0][0] != best[1][0], tools.begins_with(parts[1], best[1][0])
+    if not (is_apart or forbidden or (is_command and begins_with_verb(parts[1]))):
+        return None  # "the fitness of A and of B", and not "open the one and close the other"
+    first, second = (_planned(part, asking) for part in parts)
+    begins = (is_apart and tools.begins_with(parts[0], best[0][0]), is_apart and is_command)
+    if not all(_is_whole(each, begins=one) for each, one in zip((first, second), begins, strict=True)):
+        return None
+    is_other = is_command or forbidden or first.calls[0].tools != second.calls[0].tools
+    return (first, second, parts[1]) if is_other else None
+
+
+def _is_whole(planned: Plan, *, begins: bool) -> bool:
+    """Whether a part of a request clearly asks for one call by itself, or forbids one.
+
+    It does where it `begins` with a word of the tool, as a command does, and a call is meant at all. Parts of one
+    tool do not, since "compare the one and compare the other" is one call as often as two.
+    """
+    if planned.text == NOTHING_DONE:
+        return True
+    scores = dict(planned.scores)
+    is_clear = scores.get(CALL_ODDS, -math.inf) >= scores.get(CALL_ODDS_NEEDED, 0.0) + CLEARLY * (not begins)
+    return len(planned.calls) == 1 and len(planned.calls[0].tools) == 1 and is_clear
+
+
+def _planned(request: str, asking: _Asking) -> Plan:
+    """What is to be done about a request that asks for one thing."""
+    tools = asking.tools
+    if asking.is_open and forbids(request):
+        return Plan(text=NOTHING_DONE, scores=tools.spoken_of(request))
+    chosen = choose(request, tools, asking.judge, is_open=asking.is_open)
+    evidence = _said_of(request, chosen, tools)
+    if not asking.is_open:
+        return _of_one(PlannedCall(chosen.tools, evidence, chosen.scores))
+    if tools.excludes(chosen.tools[0], request):
+        return Plan(text=NO_TOOL, scores=chosen.scores)
+    weigh, told = asking.fitted.call.weights.log_odds, _told(chosen, evidence)
+    scores = (*chosen.scores, (CALL_ODDS, round(weigh(told), 3)), (CALL_ODDS_NEEDED, asking.needed))
+    if weigh(told | {MISSING: 0.0}) < asking.needed:
+        return Plan(scores=scores)
+    if evidence.missing:
+        return Plan(text=evidence.missing, scores=scores)
+    return _of_one(PlannedCall(chosen.tools, evidence, scores, chosen.signs))
+
+
+def _settled(call: PlannedCall, judge: Judge | None) -> PlannedCall:
+    """The call with each argument held to one value that the request leaves open; by its words where nobody judges."""
+    likelihoods: dict[str, Sequence[float]] = {}
+    for each in call.evidence.open:
+        values = [candidate.value for candidate in each.candidates]
+        told = None if judge is None else judge.values_of(call.tools[0], each.argument, values)
+        if told is None:
+            return replace(call, evidence=settled(call.evidence, {}))
+        likelihoods[each.argument] = told
+    return replace(call, evidence=settled(call.evidence, likelihoods))
+
+
+def _said_of(request: str, chosen: Chosen, tools: Tools) -> Evidence:
+    """What the request says of the chosen tool's arguments; nothing is known where several tools fit alike."""
+    return evidence_of(tools.by_name[chosen.tools[0]], request) if len(chosen.tools) == 1 else NOTHING_SAID
+
+
+def _told(chosen: Chosen, evidence: Evidence) -> dict[str, float]:
+    """All that says that a call is meant, or none."""
+    return {**chosen.signs, MISSING: float(bool(evidence.missing))}
+
+
+def _of_one(call: PlannedCall) -> Plan:
+    return Plan((call,), scores=call.scores)
+
+
+def _joined(plans: Sequence[Plan]) -> Plan:
+    """One plan of several: each tool's best score, and how clearly the least clear of the calls is meant."""
+    joint = dict(plans[0].scores)
+    for name, score in (scored for each in plans[1:] for scored in each.scores):
+        joint[name] = (min if name == CALL_ODDS else max)(joint.get(name, score), score)
+    return Plan(tuple(call for each in plans for call in each.calls), scores=tuple(joint.items()))

@@ -1,0 +1,74 @@
+"""An agent's tools as a request is compared with them: their words, their acts, and what each is for in a text.
+
+Made once for an agent; `only` leaves those that may be called now, while all of them stay what words are rare among.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from edgeagent.core.agent import Tool
+from edgeagent.request.lexical import Lexicon, Scores, purpose, stems
+from edgeagent.request.verbs import Act, act_of, acts_of, excludes
+
+ACT_FITS = 1.0
+"""Points of the lexical score for a tool that does what the request's verb asks for."""
+
+ACT_EXCLUDED = 4.0
+"""Points against one that excludes it: more than words hardly ever speak for a tool."""
+
+DESCRIPTION_CHARS_MAX = 200
+EXAMPLES_MAX = 2
+
+WRITER = "(writer)"
+SAYS_NOTHING = {WRITER: "A user writes:"}
+"""The text beside those of the tools, behind which any request is as likely; no tool can have such a name."""
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The tools that may be called, by name in their order. Make it with `of`."""
+
+    by_name: Mapping[str, Tool]
+    lexicon: Lexicon
+    acts: Mapping[str, frozenset[Act]]
+
+    @classmethod
+    def of(cls, tools: Iterable[Tool]) -> Tools:
+        """The tools of one agent, all of which may be called."""
+        by_name = {each.name: each for each in tools}
+        return cls(by_name, Lexicon.of(by_name.values()), {name: acts_of(each) for name, each in by_name.items()})
+
+    def only(self, names: Iterable[str]) -> Tools:
+        """Those of these names, in their order."""
+        return replace(self, by_name={name: self.by_name[name] for name in names})
+
+    def spoken_of(self, request: str) -> Scores:
+        """How much the words of the request speak of each tool."""
+        act, told = act_of(request), self.lexicon.scores(request, self.by_name)
+        return tuple((name, score + self._fit(act, name)) for name, score in told)
+
+    def excludes(self, name: str, request: str) -> bool:
+        """Whether the tool only does what does not serve the request."""
+        return excludes(act_of(request), self.acts[name])
+
+    def begins_with(self, request: str, name: str) -> bool:
+        """Whether the first word that says something, as a command does, is one of the tool's."""
+        return self.lexicon.has(name, next(iter(stems(request)), ""))
+
+    def texts(self, names: Iterable[str], request: str = "") -> dict[str, str]:
+        """What a request is judged behind: a text of each of these tools, and one that says nothing."""
+        return {name: _text_of(self.by_name[name], request) for name in names} | SAYS_NOTHING
+
+    def _fit(self, act: Act | None, name: str) -> float:
+        """Points for a tool that does what is to be done, and against one that cannot serve it."""
+        acts = self.acts[name]
+        return ACT_FITS if act in acts else -ACT_EXCLUDED * excludes(act, acts)
+
+
+def _text_of(tool: Tool, request: str) -> str:
+    """What a tool is for, and its first examples; but never the request itself, or it would explain itself."""
+    described = " ".join(purpose(tool).split())[:DESCRIPTION_CHARS_MAX]
+    examples = [each for each in tool.examples if each != request][:EXAMPLES_MAX]
+    return "\nExample request:".join([f"Tool: {tool.written} - {described}", *(f" {each}" for each in examples), ""])
