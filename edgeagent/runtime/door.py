@@ -18,7 +18,6 @@ from edgeagent.core.effects import AskUser, Effect
 from edgeagent.core.events import Event
 from edgeagent.core.state import State
 from edgeagent.driver.person import Decision as Decision
-from edgeagent.driver.person import nobody
 
 
 class Door(Protocol):
@@ -44,14 +43,14 @@ class Door(Protocol):
 
 
 class QuietDoor:
-    """A door at which nobody stands: shows nothing, and every question is answered with no. To be built upon."""
+    """A door that shows nothing and leaves every question to others. To be built upon."""
 
     def watch(self, event: Event, state: State, effects: tuple[Effect, ...]) -> None:
         """Show nothing."""
 
     def decide(self, question: AskUser) -> Decision | None:
-        """Say no, since nobody is there."""
-        return nobody(question)
+        """Leave the question open: the answer comes through `Session.decide`, or silence is a no."""
+        return None
 
     def stream(self, text: str) -> None:
         """Show nothing."""

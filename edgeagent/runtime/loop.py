@@ -5,6 +5,7 @@ An event and the digest of its effects are on disk before the first of these eff
 
 from __future__ import annotations
 
+import contextlib
 import queue
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -19,11 +20,12 @@ from edgeagent.core.state import State, is_resting
 from edgeagent.core.text import TEXT_BYTES_MAX, cleaned
 from edgeagent.driver.base import Driver
 from edgeagent.errors import ConfigError
+from edgeagent.runtime.answer import Taken, Word
 
 INBOX_MAX = 1_024
 """Events that may wait. Each outstanding effect posts one, so only a flood of words can fill it; then posting waits."""
 
-Watch = Callable[[Event, State, tuple[Effect, ...]], None]
+Watch = Callable[[Taken], None]
 
 
 class Recorder(Protocol):
@@ -34,7 +36,7 @@ class Recorder(Protocol):
 
 
 class Loop:
-    """Runs one session. Only the thread that calls `run` touches the state; `post` may be called from any."""
+    """Runs one session. Only the thread that calls `run` or `serve` touches the state; the rest any thread may call."""
 
     def __init__(
         self,
@@ -50,9 +52,10 @@ class Loop:
         self.state = state or State()
         self._agent, self._step, self._recorder, self._drivers = agent, step, recorder, drivers
         self._clock_ms, self._watch = clock_ms, watch
-        self._inbox: queue.Queue[Event] = queue.Queue(INBOX_MAX)
+        self._inbox: queue.Queue[tuple[Event, Word | None] | Callable[[], None]] = queue.Queue(INBOX_MAX)
+        self._stopped = False
 
-    def post(self, event: Event) -> None:
+    def post(self, event: Event, word: Word | None = None) -> None:
         """Put an event into the inbox, its texts readable; it is stamped when it is taken out, in the order of records.
 
         Raises ConfigError for a word of the user that is too long to be kept.
@@ -63,13 +66,41 @@ class Loop:
             raise ConfigError(
                 f"{len(event.text)} characters at once; {TEXT_BYTES_MAX} bytes are the most: let a tool read the file"
             )
-        self._inbox.put(cleaned(event))
+        self._inbox.put((cleaned(event), word))
+
+    def call(self, function: Callable[[], None]) -> None:
+        """Have the thread that works call this between two transitions, after what already waits."""
+        self._inbox.put(function)
+
+    def stop(self) -> None:
+        """Have `serve` and `run` return after the transition they are in."""
+        self._stopped = True
+        self.call(lambda: None)
+
+    def left(self) -> list[Word]:
+        """Take the words out that nobody has taken up."""
+        words = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                item = self._inbox.get_nowait()
+                words += [item[1]] if isinstance(item, tuple) and item[1] is not None else []
+        return words
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing is outstanding and the inbox is empty."""
+        return is_resting(self.state) and self._inbox.empty()
 
     def run(self) -> State:
-        """Work until nothing is outstanding and the inbox is empty; return the state."""
-        while not (is_resting(self.state) and self._inbox.empty()):
-            self._take(self._inbox.get())
+        """Work until the session is at rest, or stopped; return the state."""
+        while not (self.is_at_rest or self._stopped):
+            self._next()
         return self.state
+
+    def serve(self) -> None:
+        """Work, and wait at rest for what comes, until stopped."""
+        while not self._stopped:
+            self._next()
 
     def submit(self, effects: tuple[Effect, ...]) -> None:
         """Hand effects to their drivers, in order."""
@@ -88,13 +119,20 @@ class Loop:
         now_ms = max(self._clock_ms(), self.state.now_ms)
         self.submit(tuple(SetTimer(t.effect_id, max(0, t.due_ms - now_ms)) for t in self.state.timers))
 
-    def _take(self, event: Event) -> None:
+    def _next(self) -> None:
+        item = self._inbox.get()
+        if isinstance(item, tuple):
+            self._take(*item)
+        else:
+            item()
+
+    def _take(self, event: Event, word: Word | None) -> None:
         event = replace(event, at_ms=max(self._clock_ms(), self.state.now_ms))
         state, effects = self._step(self._agent, self.state, event)
         self._recorder.append(event, effects, sync=any(self._must_not_repeat(e) for e in effects))
-        self.state = state
+        before, self.state = self.state, state
         if self._watch is not None:
-            self._watch(event, state, effects)
+            self._watch(Taken(event, before, state, effects, word))
         self.submit(effects)
 
     def _must_not_repeat(self, effect: Effect) -> bool:

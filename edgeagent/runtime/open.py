@@ -15,6 +15,7 @@ from edgeagent.core.events import ModelAnswered, ModelFailed
 from edgeagent.driver.model import ModelDriver
 from edgeagent.errors import ConfigError
 from edgeagent.policy.ready import Rule
+from edgeagent.runtime.attached import Attached
 from edgeagent.runtime.calibration import use_calibration
 from edgeagent.runtime.config import EngineName, ModelSettings, Settings, read_settings, state_root
 from edgeagent.runtime.door import Door
@@ -46,6 +47,7 @@ class OpenRequest(msgspec.Struct, frozen=True, kw_only=True):
     `agent` is a loaded one, or where it is: `FILE.py` or `FILE.py:NAME`; None, in a session that is resumed, is the
     session's own. `model` to `threads` stand above the operator's settings. `max_steps`, `max_tokens` and `timeout`
     limit each turn. `resume` is a session's id or the beginning of it, `last` the session that was worked in last.
+    `door` is the name under which the door has a place in the trace, empty for none.
     """
 
     agent: Agent | str | None = None
@@ -64,6 +66,7 @@ class OpenRequest(msgspec.Struct, frozen=True, kw_only=True):
     durability: Durability | None = None
     resume: str | None = None
     last: bool = False
+    door: str = ""
 
 
 FIXED = ("max_steps", "max_tokens", "timeout", "context_tokens")
@@ -109,7 +112,8 @@ def _begin(named: Agent | str, request: OpenRequest, door: Door) -> Session:
     loaded = load_agent(named) if isinstance(named, str) else named
     agent = with_dialect(with_recorded_limits(with_rules(loaded, rules), limits), dialect_of(settings.model))
     root = state_root(settings)
-    model = _open_model(agent, settings.model, door, root, verbose=request.verbose)
+    doors = Attached(door, request.door)
+    model = _open_model(agent, settings.model, doors, root, verbose=request.verbose)
     beginning = Beginning(
         agent_spec=named if isinstance(named, str) else "",
         model=settings.model.name,
@@ -119,8 +123,8 @@ def _begin(named: Agent | str, request: OpenRequest, door: Door) -> Session:
         limits=limits,
         policy=policy,
     )
-    drivers = drivers_of(agent, model, door.decide)
-    session = new_session(agent, step_of(agent), drivers, root, beginning, Outside(watch=door.watch))
+    drivers = drivers_of(agent, model, doors.person)
+    session = new_session(agent, step_of(agent), drivers, root, beginning, Outside(doors))
     keep_warm(model, settings.model, session.directory)
     return session
 
@@ -141,10 +145,10 @@ def _reopen(directory: Path, request: OpenRequest, door: Door) -> Session:
     given = replace(request, agent=named, model=request.model or about.model, context_tokens=about.context_tokens)
     settings = settings_of(given)
     root = directory.parent.parent
-    model = _open_model(agent, settings.model, door, root, verbose=request.verbose, found=found)
-    drivers = drivers_of(agent, model, door.decide)
-    outside = Outside(watch=door.watch)
-    session = resume_session(directory, agent, step_of(agent), drivers, request.durability, outside)
+    doors = Attached(door, request.door)
+    model = _open_model(agent, settings.model, doors, root, verbose=request.verbose, found=found)
+    drivers = drivers_of(agent, model, doors.person)
+    session = resume_session(directory, agent, step_of(agent), drivers, request.durability, Outside(doors))
     keep_warm(model, settings.model, directory)
     return session
 
@@ -174,13 +178,13 @@ def answers_in(found: Examined | None) -> int:
 
 
 def _open_model(
-    agent: Agent, settings: ModelSettings, door: Door, root: Path, *, verbose: bool, found: Examined | None = None
+    agent: Agent, settings: ModelSettings, doors: Attached, root: Path, *, verbose: bool, found: Examined | None = None
 ) -> ModelDriver:
     """The scripted model, or llama.cpp with the file's weights and the agent's calibration, if it has one."""
     if settings.name.startswith(SCRIPT_PREFIX):
         return scripted_model(settings.name, answered=answers_in(found))
-    model = llama_model(agent, settings, on_progress=door.progress, on_text=door.stream, verbose=verbose)
+    model = llama_model(agent, settings, on_progress=doors.progress, on_text=doors.stream, verbose=verbose)
     unused = use_calibration(root, model, agent)
-    if unused:
-        door.activity(unused)
+    if unused and doors.owner is not None:
+        doors.owner.activity(unused)
     return model

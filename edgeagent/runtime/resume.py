@@ -32,9 +32,8 @@ from edgeagent.runtime.folder import (
     read_about,
     write_about,
 )
-from edgeagent.runtime.loop import Loop
 from edgeagent.runtime.recording import records_of, start_of
-from edgeagent.runtime.session import Outside, Session, started_event, wall_clock_ms
+from edgeagent.runtime.session import Files, Outside, Session, started_event, wall_clock_ms
 from edgeagent.runtime.snapshot import read_snapshot
 from edgeagent.trace.check import fold
 from edgeagent.trace.disk import Disk
@@ -50,13 +49,14 @@ def resume_session(
     step: Step,
     drivers: Mapping[type, Driver],
     durability: Durability | None = None,
-    outside: Outside = Outside(),  # noqa: B008 # immutable
+    outside: Outside | None = None,
 ) -> Session:
     """Open a session again. Events that say what a crash has lost wait in the inbox; `resume_turn` works on them.
 
     Raises ConfigError when another process has it, TraceDamaged (nothing is changed then), TraceDisagrees when this
     agent would have acted otherwise, and TraceError.
     """
+    outside = outside or Outside()
     disk = outside.disk
     about = read_about(directory)
     held = lock(directory)
@@ -65,14 +65,12 @@ def resume_session(
         mode = durability or durability_of(about)
         trace, found = _open(path, mode, disk)
         state = folded(directory, agent, step, found)
-        loop = Loop(agent, step, trace, drivers, outside.clock_ms, state=state, watch=outside.watch)
-        for event in lost_events(about, agent, state, found, cut_before(path, found)):
-            loop.post(event)
-        loop.set_timers()
+        session = Session(agent, step, drivers, Files(directory, held, trace), outside, state)
+        session.take_up(lost_events(about, agent, state, found, cut_before(path, found)))
     except BaseException:
         held.release()
         raise
-    return Session(agent, directory, held, trace, loop, drivers, disk)
+    return session
 
 
 def lost_events(about: About, agent: Agent, state: State, found: Examined, cut_bytes: int) -> list[Event]:

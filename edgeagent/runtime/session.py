@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec.structs import asdict, replace
 
 from edgeagent.core.agent import Agent
-from edgeagent.core.events import Cancelled, SessionStarted, UserSaid
+from edgeagent.core.events import Cancelled, Event, Heard, SessionStarted, UserSaid
 from edgeagent.core.replay import Step
-from edgeagent.core.state import State
+from edgeagent.core.state import State, Transition, is_resting
 from edgeagent.driver.base import Driver
+from edgeagent.errors import TraceError
+from edgeagent.runtime.answer import Answer, Taken, Turns, Word
+from edgeagent.runtime.attached import Attached, is_said
+from edgeagent.runtime.cursor import Cursor
+from edgeagent.runtime.door import Decision, Door
 from edgeagent.runtime.folder import (
     TRACE_NAME,
     About,
@@ -26,7 +35,7 @@ from edgeagent.runtime.folder import (
     sessions_folder,
     write_about,
 )
-from edgeagent.runtime.loop import Loop, Watch
+from edgeagent.runtime.loop import Loop
 from edgeagent.runtime.recording import parts_of
 from edgeagent.runtime.snapshot import write_snapshot
 from edgeagent.trace.disk import DISK, Disk
@@ -48,65 +57,223 @@ ROTATE_AT_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class Outside:
-    """What a session touches besides its drivers: whoever watches, the clock, the disk."""
+    """What a session touches besides its drivers: its doors, the clock, the disk."""
 
-    watch: Watch | None = None
+    doors: Attached | None = None
     clock_ms: Callable[[], int] = wall_clock_ms
     disk: Disk = DISK
 
 
+class Files(NamedTuple):
+    """A session's directory, locked, with its trace open."""
+
+    directory: Path
+    held: Lock
+    trace: TraceFile
+
+
 class Session:
-    """A running session. `say` returns when the turn has ended; `cancel` may be called from another thread."""
+    """A running session. One thread at a time works in it; every method may be called from any thread.
+
+    Either somebody `serve`s it, and the others post; or whoever says something works until it is answered.
+    """
 
     def __init__(
         self,
         agent: Agent,
-        directory: Path,
-        held: Lock,
-        trace: TraceFile,
-        loop: Loop,
+        step: Step,
         drivers: Mapping[type, Driver],
-        disk: Disk = DISK,
+        files: Files,
+        outside: Outside,
+        state: State | None = None,
     ) -> None:
-        self.directory = directory
-        self.trace_path = directory / TRACE_NAME
-        self._agent, self._held, self._trace, self._loop, self._drivers = agent, held, trace, loop, drivers
-        self._disk = disk
-        self._snapshot_seq = trace.seq
+        self.directory = files.directory
+        self.trace_path = files.directory / TRACE_NAME
+        self._agent, self._step, self._drivers = agent, partial(step, agent), drivers
+        self._held, self._trace, self._disk = files.held, files.trace, outside.disk
+        self._doors = outside.doors or Attached()
+        self._snapshot_seq = files.trace.seq
+        self._loop = Loop(agent, step, files.trace, drivers, outside.clock_ms, state=state, watch=self._watch)
+        self._turns = Turns(self.trace_path, self.state)
+        self._changed = threading.Condition()
+        self._is_worked, self._is_closed = False, False
+        if self._doors.owner is not None:
+            self._attach(self._doors.owner, self._doors.owner_name)
+
+    @property
+    def id(self) -> str:
+        """The session's name among all sessions."""
+        return self.directory.name
 
     @property
     def state(self) -> State:
         """The state after the last event."""
         return self._loop.state
 
+    def ask(self, text: str, *, by: str = "", door: str = "") -> Answer:
+        """Let the user say `text` and wait for the answer. Raises TraceError."""
+        word = self.post_words(text, by=by, door=door)
+        self._work(word.answered.done)
+        return word.answered.result()
+
     def say(self, text: str) -> State:
-        """Let the user say `text`, work until the turn has ended, return the state."""
-        self._loop.post(UserSaid(0, text))
-        return self.resume_turn()
+        """Let the user say `text`, wait for the answer, return the state."""
+        self.ask(text)
+        return self.state
 
     def resume_turn(self) -> State:
-        """Go on working after an interruption of `say`."""
-        state = self._loop.run()
-        self._trace.settle()
-        if self._trace.grown_bytes >= ROTATE_AT_BYTES:
-            self._trace.rotate(state)
-        if self._trace.seq - self._snapshot_seq >= SNAPSHOT_EVERY:
-            self._keep_snapshot()
-        return state
+        """Work until nothing is left to do, as after an interruption of `say`."""
+        self._work(lambda: False)
+        return self.state
+
+    def serve(self) -> None:
+        """Work, and wait for what comes through any door, until the session is closed. Raises TraceError."""
+        self._work(lambda: self._is_closed, self._loop.serve)
+
+    def post_words(self, text: str, *, by: str = "", door: str = "") -> Word:
+        """Let `by`, at `door`, say something; returns at once. Whoever serves the session takes it up."""
+        word = Word()
+        self._loop.post(UserSaid(0, text, by, door), word)
+        if self._is_closed:
+            self._abandon()
+        return word
+
+    def post_heard(self, source: str, text: str) -> None:
+        """Let the session hear something from outside that nobody asked for; only what its agent hears is recorded."""
+        self._loop.post(Heard(0, source, text))
+
+    def decide(self, effect_id: int, approved: bool, digest: str, text: str = "") -> bool:
+        """Answer a question; False if it is not open any more. `digest` must be that of the question as shown."""
+        return self._doors.person.answer(effect_id, Decision(approved, text, digest or "none was given"))
 
     def cancel(self, reason: str = "interrupted") -> None:
         """Ask for the running turn to be stopped."""
         self._loop.post(Cancelled(0, reason))
 
+    def attach(self, door: Door, name: str = "") -> None:
+        """Let one more door watch and decide. With a `name` it has a place in the trace and is first shown what it has
+        not had; a name that is new to the session begins now.
+
+        Raises ConfigError for a name that can be none and TraceError.
+        """
+        self._between(lambda: self._attach(door, name))
+
+    def detach(self, door: Door) -> None:
+        """Let a door go; its place stays."""
+        self._between(lambda: self._doors.remove(door))
+
+    def take_up(self, events: Iterable[Event]) -> None:
+        """Post what comes first of all when a session is opened, and set its timers again."""
+        for event in events:
+            self._loop.post(event)
+        self._loop.set_timers()
+
     def close(self) -> None:
-        """Let go of drivers, trace and lock; everything recorded is on the disk then. Raises TraceError if not."""
+        """Let go of drivers, trace and lock; everything recorded is on the disk then. Raises TraceError if not.
+
+        What is still outstanding is taken up when the session is opened again. Not to be called by a door's `watch`.
+        """
+        with self._changed:
+            if self._is_closed:
+                return
+            self._is_closed = True
+        self._loop.stop()
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_worked)
         for driver in {id(d): d for d in self._drivers.values()}.values():
             driver.close()
+        self._abandon()
         try:
             self._trace.close()
             self._keep_snapshot()
         finally:
             self._held.release()
+
+    def _work(self, is_done: Callable[[], bool], work: Callable[[], object] | None = None) -> None:
+        """Work in this thread, or wait until that is done by the thread that works."""
+        with self._changed:
+            self._changed.wait_for(lambda: is_done() or not self._is_worked)
+            if is_done():
+                return
+            self._is_worked = True
+        try:
+            (work or self._loop.run)()
+        except Exception as error:
+            self._turns.fail(error)
+            raise
+        finally:
+            with self._changed:
+                self._is_worked = False
+                self._changed.notify_all()
+
+    def _abandon(self) -> None:
+        """Let everyone who waits for an answer know that none comes."""
+        error = TraceError(f"session {self.id} was closed before it answered")
+        self._turns.fail(error)
+        for word in self._loop.left():
+            word.fail(error)
+
+    def _between(self, do: Callable[[], None]) -> None:
+        """Do something between two transitions: here if nobody works, else in the thread that does."""
+        done: Future[None] = Future()
+
+        def settle() -> None:
+            try:
+                do()
+                done.set_result(None)
+            except Exception as error:
+                done.set_exception(error)
+
+        with self._changed:
+            if not self._is_worked:
+                do()
+                return
+            self._loop.call(settle)
+        done.result()
+
+    def _attach(self, door: Door, name: str) -> None:
+        cursor = Cursor(self.directory, name, self._disk) if name else None
+        if cursor is not None:
+            for _, event, state, effects in () if cursor.is_new else cursor.behind(self.trace_path, self._step):
+                door.watch(event, state, effects)
+            cursor.move(self._trace.seq, self._trace.head)
+        self._doors.add(door, cursor)
+
+    def _watch(self, taken: Taken) -> None:
+        """Show a transition to the doors, write down that they have had it, and answer whoever waits for it."""
+        if taken.word is not None:
+            taken.word.recorded.set_result(self._trace.seq - 1)
+        self._doors.watch(taken.event, taken.state, taken.effects)
+        if self._loop.is_at_rest:
+            self._settle()
+        elif is_said(taken.effects) and self._doors.have_places:
+            self._trace.settle()
+            self._doors.move(self._trace.seq, self._trace.head)
+        answers = self._turns.follow(taken, self._ended(taken))
+        for word, answer in answers:
+            word.answered.set_result(answer)
+        if answers:
+            with self._changed:
+                self._changed.notify_all()
+
+    def _ended(self, taken: Taken) -> Transition | None:
+        """How the running turn ended in this transition, if it did: what would have been if no word had waited."""
+        if is_resting(taken.before):
+            return None
+        if is_resting(taken.state) and taken.state.turn == taken.before.turn:
+            return taken.state, taken.effects
+        if taken.state.turn == taken.before.turn:
+            return None
+        return self._step(replace(taken.before, queued=(), waiting=()), taken.event)
+
+    def _settle(self) -> None:
+        """Make safe what was recorded, write down what the doors have had, and keep the files small."""
+        self._trace.settle()
+        self._doors.move(self._trace.seq, self._trace.head)
+        if self._trace.grown_bytes >= ROTATE_AT_BYTES:
+            self._trace.rotate(self.state)
+        if self._trace.seq - self._snapshot_seq >= SNAPSHOT_EVERY:
+            self._keep_snapshot()
 
     def _keep_snapshot(self) -> None:
         # After a failed append the trace may be one record ahead of the state.
@@ -127,6 +294,7 @@ def new_session(
 
     Raises ConfigError if it cannot be made and TraceError if it cannot be written.
     """
+    outside = outside or Outside()
     disk = outside.disk
     about = _about(agent, beginning, new_directory(root, outside.clock_ms()).name, outside.clock_ms())
     directory = sessions_folder(root) / about.id
@@ -135,9 +303,8 @@ def new_session(
         write_about(directory, about, disk)
         make_durable(directory, disk)
         trace = TraceFile.create(directory / TRACE_NAME, durability=durability_of(about), disk=disk)
-        loop = Loop(agent, step, trace, drivers, outside.clock_ms, watch=outside.watch)
-        session = Session(agent, directory, held, trace, loop, drivers, disk)
-        loop.post(started_event(agent, beginning.seed, beginning.context_tokens))
+        session = Session(agent, step, drivers, Files(directory, held, trace), outside)
+        session.take_up((started_event(agent, beginning.seed, beginning.context_tokens),))
         session.resume_turn()
     except BaseException:
         held.release()

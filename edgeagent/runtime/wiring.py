@@ -22,7 +22,7 @@ from edgeagent.core.replay import Step
 from edgeagent.driver.base import Driver
 from edgeagent.driver.clock import ClockDriver
 from edgeagent.driver.model import ModelDriver
-from edgeagent.driver.person import Decide, PersonDriver, nobody
+from edgeagent.driver.person import PersonDriver
 from edgeagent.driver.scripted import ScriptedModel
 from edgeagent.driver.tool import ToolDriver
 from edgeagent.errors import ConfigError, EdgeAgentError, TraceError
@@ -101,12 +101,12 @@ def dialect_of(settings: ModelSettings) -> str:
     return dialect_for(check_gguf(find(settings.name)).chat_template or "")
 
 
-def drivers_of(agent: Agent, model: Driver, decide: Decide = nobody) -> dict[type, Driver]:
+def drivers_of(agent: Agent, model: Driver, person: PersonDriver | None = None) -> dict[type, Driver]:
     """Which driver answers which effect."""
     return {
         AskModel: model,
         CallTool: ToolDriver(agent.family),
-        AskUser: PersonDriver(decide),
+        AskUser: person or PersonDriver(),
         SetTimer: ClockDriver(),
     }
 

@@ -58,7 +58,7 @@ def test_a_timer_whose_time_passed_while_nothing_ran_fires_when_the_session_is_o
 
 def test_what_nobody_listens_to_is_not_even_recorded(tmp_path: Path) -> None:
     session = start(tmp_path, "Hello.")
-    session._loop.post(Heard(0, "door", "open"))
+    session.post_heard("door", "open")
     session.say("Hello.")
     session.close()
     kinds = [type(r.event) for r in examine_file(session.directory / TRACE_NAME).records]
