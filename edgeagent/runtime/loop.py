@@ -94,13 +94,13 @@ class Loop:
     def run(self) -> State:
         """Work until the session is at rest, or stopped; return the state."""
         while not (self.is_at_rest or self._stopped):
-            self._next()
+            self.take_one()
         return self.state
 
     def serve(self) -> None:
         """Work, and wait at rest for what comes, until stopped."""
         while not self._stopped:
-            self._next()
+            self.take_one()
 
     def submit(self, effects: tuple[Effect, ...]) -> None:
         """Hand effects to their drivers, in order."""
@@ -119,7 +119,8 @@ class Loop:
         now_ms = max(self._clock_ms(), self.state.now_ms)
         self.submit(tuple(SetTimer(t.effect_id, max(0, t.due_ms - now_ms)) for t in self.state.timers))
 
-    def _next(self) -> None:
+    def take_one(self) -> None:
+        """Take what comes next out of the inbox and work it off; waits if there is nothing."""
         item = self._inbox.get()
         if isinstance(item, tuple):
             self._take(*item)
