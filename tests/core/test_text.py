@@ -200,7 +200,7 @@ def test_no_text_of_any_event_ends_a_session_and_all_of_it_replays(events: list[
             answers = "effect_id" in each.__struct_fields__ and out
             loop.post(msgspec.structs.replace(each, effect_id=out[0]) if answers else each)
             while not loop._inbox.empty():
-                loop._take(loop._inbox.get())
+                loop.take_one()
         trace.close()
         records = examine_file(path).records
     step = partial(step_of(AGENT), AGENT)
