@@ -1,4 +1,4 @@
-"""Which tools does a board that describes itself give the agent? A guarded, typed function for each, over SMP.
+"""Tools of a board that describes itself: typed and guarded, over SMP.
 
 Laws: what a board answers is untrusted, and must be as the board described it. Reading runs; writing needs a rule or a
 person. A call whose answer does not come is unknown: it is never sent again, and not made again until a person has
@@ -7,14 +7,11 @@ looked. A board that describes other tools than before is not spoken with.
 
 from __future__ import annotations
 
-import inspect
 import threading
 import time
 from collections.abc import Callable, Collection
 from decimal import Decimal
-from typing import Annotated, Any, Literal, assert_never
-
-from msgspec import Meta
+from typing import Any, assert_never
 
 from edgeagent.core.agent import Tool
 from edgeagent.core.values import canonical_json
@@ -22,7 +19,7 @@ from edgeagent.driver.bus import smp
 from edgeagent.driver.bus.smp_client import SmpClient, SmpDone, SmpNotSent, SmpOutcome, SmpRefused, SmpUnknown
 from edgeagent.driver.device import description as described
 from edgeagent.driver.device.description import CALL, DESCRIBE, GROUP, LIST, DescribedTool, Description, Field
-from edgeagent.driver.device.device_tools import EXTRA_S, CommandFailed, EffectUnknown, typed_function
+from edgeagent.driver.device.device_tools import EXTRA_S, CommandFailed, EffectUnknown, schema_of
 from edgeagent.driver.line.port import PortSettings, SerialPort
 from edgeagent.errors import ConfigError, DriverError, DriverUnavailable, PeerMisbehaved
 
@@ -66,13 +63,13 @@ class BoardTools:
         return held
 
     def _tool(self, each: DescribedTool, ruled: bool, confirm_reads: bool) -> Tool:
-        return Tool(
-            function=_function(each, lambda arguments: self._call(each, arguments)),
-            name=each.name,
-            description=_description(each),
+        return Tool.of_schema(
+            each.name,
+            _description(each),
+            schema_of({field.name: _schema_of_field(field) for field in each.arguments}),
+            lambda arguments: self._call(each, arguments),
             idempotent=each.idempotent,
             effect=each.effect,
-            trusted=False,
             confirm=not ruled and (confirm_reads or each.effect != "read"),
             timeout_s=each.timeout_ms / 1000 + LINE_S + EXTRA_S,
             pre=_in_steps(each) if any(field.type == "number" for field in each.arguments) else None,
@@ -283,30 +280,22 @@ def _in_steps(tool: DescribedTool) -> Callable[..., bool | str]:
     return numbers_in_steps
 
 
-def _function(tool: DescribedTool, call: Callable[[dict[str, Any]], Any]) -> Callable[..., Any]:
-    parameters = [
-        inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, annotation=_type_of(field))
-        for field in tool.arguments
-    ]
-    return typed_function(tool.name, tool.help, parameters, call)
-
-
-def _type_of(field: Field) -> Any:
-    """The Python type that stands for a described argument."""
+def _schema_of_field(field: Field) -> dict[str, Any]:
+    """The JSON Schema of a described argument."""
     low, high = field.bounds
-    about = _about(field) or None
+    words: dict[str, Any] = {"description": about} if (about := _about(field)) else {}
     match field.type:
         case "integer":
-            return Annotated[int, Meta(ge=low, le=high, description=about)]
+            return words | {"type": "integer", "minimum": low, "maximum": high}
         case "number":
             unit = 10**field.decimals
-            return Annotated[float, Meta(ge=low / unit, le=high / unit, description=about)]
+            return words | {"type": "number", "minimum": low / unit, "maximum": high / unit}
         case "boolean":
-            return Annotated[bool, Meta(description=about)]
+            return words | {"type": "boolean"}
         case "choice":
-            return Annotated[Literal[field.choices], Meta(description=about)]
+            return words | {"type": "string", "enum": list(field.choices)}
         case "text":
-            return Annotated[str, Meta(pattern="^[ -~]*$", min_length=low, max_length=high, description=about)]
+            return words | {"type": "string", "pattern": "^[ -~]*$", "minLength": low, "maxLength": high}
         case _:
             assert_never(field.type)
 

@@ -11,11 +11,12 @@ from msgspec import Struct
 
 from edgeagent.core.agent import Tool
 from edgeagent.driver.device.device_tools import DeviceTools
+from edgeagent.driver.device.listener import Listener
 from edgeagent.driver.line.console import READY, Console
 from edgeagent.driver.line.mirror import Mirror, socket_path
 from edgeagent.driver.line.port import PortSettings, SerialPort
 from edgeagent.driver.line.profile import Profile, load_profile
-from edgeagent.errors import DriverUnavailable
+from edgeagent.errors import ConfigError, DriverUnavailable
 
 OPEN_S = 2.0
 ENTER_S = 15.0
@@ -79,6 +80,15 @@ class Device:
                 for command in self.profile.on_entry:
                     self._console.run(command)
             return self._console
+
+    def listen(self, hear: Callable[[str], None]) -> Listener:
+        """Have every line that the profile's `wake` names told to `hear`, from now until the listener is closed.
+
+        The line is opened now, and again whenever it was lost. Raises ConfigError for a profile without `wake`.
+        """
+        if not self.profile.wake:
+            raise ConfigError(f"profile {self.profile.name} has no wake: name the lines that are worth a turn")
+        return Listener(self.console, hear)
 
     @property
     def ready(self) -> bool:

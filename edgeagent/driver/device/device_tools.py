@@ -1,4 +1,4 @@
-"""Which tools does a device give the agent? One for each command its operator wrote; a guarded, typed function each.
+"""Tools that a device gives the agent: one for each command its operator wrote, typed and guarded.
 
 Laws: what a device answers is untrusted. Reading runs; writing needs a rule or a person. A call whose effect is unknown
 is never made again with the same arguments until a person has looked.
@@ -6,12 +6,9 @@ is never made again with the same arguments until a person has looked.
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Callable, Collection, Sequence
-from typing import Annotated, Any, Literal, assert_never
-
-from msgspec import Meta
+from collections.abc import Callable, Collection
+from typing import Any, assert_never
 
 from edgeagent.core.agent import Tool
 from edgeagent.driver.line.console import Console
@@ -68,14 +65,15 @@ class DeviceTools:
         return held
 
     def _tool(self, command: Command, ruled: bool) -> Tool:
-        return Tool(
-            function=_function(command, lambda arguments: self._call(command, arguments)),
-            name=command.name,
-            description=_description(command),
+        arguments = {name: argument_schema(each) for name, each in command.arguments.items()}
+        return Tool.of_schema(
+            command.name,
+            _description(command),
+            schema_of(arguments),
+            lambda given: self._call(command, _with_defaults(command, given)),
             idempotent=command.idempotent,
             effect=command.effect,
             sensitive=command.sensitive,
-            trusted=False,
             confirm=command.effect != "read" and not ruled,
             timeout_s=command.timeout_s + EXTRA_S,
             examples=command.examples,
@@ -96,6 +94,16 @@ class DeviceTools:
             if not (command.idempotent and command.effect == "read"):
                 self._unknown[key] = str(unknown)
             raise
+
+
+def _with_defaults(command: Command, given: dict[str, Any]) -> dict[str, Any]:
+    """What was given, and what the profile says of the rest; more than it declares is refused. Raises DriverError."""
+    unheard = sorted(set(given) - set(command.arguments))
+    whole = {name: given.get(name, each.default) for name, each in command.arguments.items()}
+    missing = [name for name, value in whole.items() if value is None]
+    if unheard or missing:
+        raise DriverError(f"{command.name} takes {', '.join(command.arguments)}; {(unheard + missing)[0]} is wrong")
+    return whole
 
 
 def _line(command: Command, profile: Profile, arguments: dict[str, Any]) -> str:
@@ -179,55 +187,30 @@ def _cut(text: str) -> str:
     return f"{text[:ANSWER_CHARS_MAX]}\n[{len(text) - ANSWER_CHARS_MAX} characters more were cut]"
 
 
-def _function(command: Command, call: Callable[[dict[str, Any]], Any]) -> Callable[..., Any]:
-    parameters = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if argument.default is None else argument.default,
-            annotation=_type_of(argument),
-        )
-        for name, argument in command.arguments.items()
-    ]
-    return typed_function(command.name, command.help, parameters, call)
+def schema_of(properties: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the JSON Schema of arguments; those without a default must be given."""
+    required = [name for name, each in properties.items() if "default" not in each]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def typed_function(
-    name: str, about: str, parameters: Sequence[inspect.Parameter], call: Callable[[dict[str, Any]], Any]
-) -> Callable[..., Any]:
-    """Make a function with a real signature: names, types, bounds and defaults as a device's description says."""
-    signature = inspect.Signature(parameters)
-
-    def function(**arguments: Any) -> Any:
-        bound = signature.bind(**arguments)
-        bound.apply_defaults()
-        return call(dict(bound.arguments))
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = about
-    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    function.__signature__ = signature  # type: ignore[attr-defined]  # how Python lets a function declare it
-    return function
-
-
-def _type_of(argument: Argument) -> Any:
-    """The Python type that stands for a declared argument."""
-    about = " ".join(part for part in (argument.help, f"[{argument.unit}]" if argument.unit else "") if part) or None
+def argument_schema(argument: Argument) -> dict[str, Any]:
+    """Return the JSON Schema of a declared argument."""
+    about = " ".join(part for part in (argument.help, f"[{argument.unit}]" if argument.unit else "") if part)
+    words: dict[str, Any] = {"description": about} if about else {}
+    words |= {} if argument.default is None else {"default": argument.default}
+    low, high = argument.minimum, argument.maximum
     match argument.type:
         case "integer":
-            low, high = int(argument.minimum or 0), int(argument.maximum or 0)
-            return Annotated[int, Meta(ge=low, le=high, description=about)]
+            return words | {"type": "integer", "minimum": int(low or 0), "maximum": int(high or 0)}
         case "number":
-            return Annotated[float, Meta(ge=argument.minimum, le=argument.maximum, description=about)]
+            return words | {"type": "number", "minimum": low, "maximum": high}
         case "boolean":
-            return Annotated[bool, Meta(description=about)]
+            return words | {"type": "boolean"}
         case "choice":
-            return Annotated[Literal[argument.choices], Meta(description=about)]
+            return words | {"type": "string", "enum": list(argument.choices)}
         case "word" | "text":
             pattern = anchored(argument.pattern or WORD_PATTERN)
-            return Annotated[
-                str, Meta(pattern=pattern, min_length=1, max_length=argument.length_max, description=about)
-            ]
+            return words | {"type": "string", "pattern": pattern, "minLength": 1, "maxLength": argument.length_max}
         case _:
             assert_never(argument.type)
 

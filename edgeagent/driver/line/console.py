@@ -8,6 +8,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 
 from edgeagent.driver.line.console_machine import ConsoleMachine
@@ -20,6 +21,9 @@ from edgeagent.driver.line.screen import unreadable
 from edgeagent.driver.line.view import READY, State
 
 __all__ = ["READY", "Console", "State"]
+
+SPANS_KEPT = 256
+"""Of how many plays it is known what they heard; whoever listens looks after each line."""
 
 GARBAGE_SHARE = 0.3
 GARBAGE_BYTES = 256
@@ -35,6 +39,7 @@ class Console:
         self.machine = ConsoleMachine(profile, word or (lambda: secrets.token_hex(4)))
         self._offset = port.offset
         self._recent = b""
+        self._spans: deque[tuple[int, int | None]] = deque(maxlen=SPANS_KEPT)
         self._turn = threading.RLock()
 
     @property
@@ -119,6 +124,9 @@ class Console:
         """Run a play to its end. Raises LinkLost where the play does not say what that means."""
         with self._turn:
             lost: LinkLost | None = None
+            nested = bool(self._spans) and self._spans[-1][1] is None
+            begun = self._spans.pop()[0] if nested else self.port.offset
+            self._spans.append((begun, None))
             try:
                 wish = next(play)
                 while True:
@@ -134,6 +142,23 @@ class Console:
             except LineGone:
                 assert lost is not None, "only a lost line ends a play so"
                 raise lost from None
+            finally:
+                if not nested:
+                    self._spans[-1] = (begun, self._offset)
+
+    def unasked(self, since: int, until: int) -> tuple[bytes, int]:
+        """Return what was heard between these offsets while no play was on, and up to where that is known."""
+        text, at = b"", since
+        for begun, ended in tuple(self._spans):
+            if ended is not None and ended <= at:
+                continue
+            if begun >= until:
+                break
+            text += self.port.heard(at)[: max(0, begun - at)]
+            if ended is None:
+                return text, max(at, begun)
+            at = max(at, ended)
+        return text + self.port.heard(at)[: max(0, until - at)], max(at, until)
 
     def _done(self, wish: Wish) -> Given:
         match wish:

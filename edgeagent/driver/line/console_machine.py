@@ -263,7 +263,7 @@ class ConsoleMachine(Typist):
                 pages += 1
                 self.view.drop_line()
                 yield from self.send(key)
-            elif quiet and (question := self.view.question) and not (yield from self._allowed_answer(question)):
+            elif quiet and (question := self._question_asked()) and not (yield from self._allowed_answer(question)):
                 self._question = question
                 return Waiting(question, body, noise)
             elif over:
@@ -313,6 +313,10 @@ class ConsoleMachine(Typist):
             return only_prompt(beside, prompt, nudge) is True
         finally:
             self._beside = None
+
+    def _question_asked(self) -> str:
+        """The question that stands there; our own line's echo is none."""
+        return self.view.question if "\n" in self.view.clean[0] or not self.profile.echo else ""
 
     def _allowed_answer(self, question: str) -> Play[bool]:
         """Type what the operator lets be answered to this question."""

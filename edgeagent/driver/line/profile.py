@@ -165,6 +165,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     pager: str = ""
     pager_key: str = " "
     on_entry: tuple[str, ...] = ()
+    wake: tuple[str, ...] = ()
     echo: bool = True
     quiet_ms: int = 400
     settle_ms: int = 0
@@ -206,6 +207,11 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     def answer_patterns(self) -> tuple[tuple[re.Pattern[str], str], ...]:
         """The questions that may be answered without asking a person, and with what."""
         return tuple((re.compile(each.question), each.answer) for each in self.answers)
+
+    @cached_property
+    def wake_patterns(self) -> tuple[re.Pattern[str], ...]:
+        """Lines that the device prints by itself and that an agent is told."""
+        return tuple(re.compile(each) for each in self.wake)
 
     @cached_property
     def question_patterns(self) -> tuple[re.Pattern[str], ...]:
@@ -338,6 +344,7 @@ def _check_patterns(profile: Profile, source: Path) -> None:
         **{f"questions[{n}]": v for n, v in enumerate(profile.questions)},
         **{f"answers[{n}].question": v.question for n, v in enumerate(profile.answers)},
         "pager": profile.pager,
+        **{f"wake[{n}]": v for n, v in enumerate(profile.wake)},
         **{f"transaction.failure[{n}]": v for n, v in enumerate(profile.transaction.failure)},
         "boot.autoboot": profile.boot.autoboot,
         "transaction.status": profile.transaction.status,
