@@ -12,7 +12,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DCMAKE_C_FLAGS=-U__AMX_INT8__ -DCMAKE_CX
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-gbnf test-slow prove agentdojo crash-test device-test device-test-linux lint accuracy accuracy-gate bench-gate clean
+.PHONY: help demo quick test test-gbnf test-slow prove agentdojo crash-test device-test device-test-linux lint accuracy accuracy-gate bench-gate clean
 
 -include cross/cross.mk
 -include firmware_host/firmware.mk
@@ -31,6 +31,9 @@ $(READY): pyproject.toml
 demo: $(READY) ## Set everything up and run the main job on the real model
 	@$(PY) -m edgeagent model pull smollm2
 	@$(PY) -m examples.demo
+
+quick: $(READY) ## Every test that needs no model; under a minute on two cores
+	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device -m "not model and not slow and not long"
 
 test: $(READY) ## Set everything up and run the tests
 	@$(PY) -m edgeagent model pull smollm2

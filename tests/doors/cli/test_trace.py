@@ -207,7 +207,7 @@ def test_the_page_is_written(edgeagent, trace, tmp_path):
 def test_a_private_key_is_in_no_file_but_its_own_and_in_no_output(edgeagent, trace, tmp_path):
     pytest.importorskip("cryptography")
     said = [edgeagent("trace", "keygen", "gateway7", "-o", tmp_path / "key")]
-    secret = (tmp_path / "key").read_text().strip().rpartition("+")[2]
+    secret = (tmp_path / "key").read_text().strip().split("+", 4)[4]  # base64 may hold a plus itself
     said.append(edgeagent("trace", "sign", trace, "--key", tmp_path / "key"))
     said.append(edgeagent("trace", "keygen", "gateway7", "-o", tmp_path / "key"))
     said.append(edgeagent("trace", "verify", trace, "--checkpoint", tmp_path / "key", "--public-key", tmp_path / "key"))

@@ -99,7 +99,7 @@ def test_what_is_no_note_is_an_error_of_ours(text: str) -> None:
 
 def test_a_private_key_is_in_no_repr_and_in_no_error() -> None:
     key = new_key("gateway7")
-    secret = key.text.rpartition("+")[2].strip()
+    secret = key.text.split("+", 4)[4].strip()  # base64 may hold a plus itself
     assert secret not in repr(key)
     with pytest.raises(ConfigError) as error:
         read_signer(key.text.replace("gateway7", "gateway8"))
