@@ -191,7 +191,7 @@ def circles_in(imports: dict[str, set[str]]) -> set[frozenset[str]]:
 
 
 def test_modules_import_each_other_in_no_circle_at_any_depth():
-    assert circles_in(graph()) == CIRCLES
+    assert circles_in(graph()) <= CIRCLES
 
 
 def test_a_circle_is_found_and_named():
@@ -260,12 +260,12 @@ def test_no_function_is_longer_than_a_screen():
 
 
 def test_no_signature_is_longer_than_one_can_keep_in_mind():
-    assert too_large(PARAMETERS_MAX, lambda node: len(parameters_of(node))) == TOO_MANY_PARAMETERS
+    assert too_large(PARAMETERS_MAX, lambda node: len(parameters_of(node))) <= TOO_MANY_PARAMETERS
 
 
 def test_no_file_is_longer_than_one_question_needs_unless_a_reason_is_given():
     page = (PACKAGE.parent / "ARCHITECTURE.md").read_text()
     long = {str(f.relative_to(PACKAGE)) for f in FILES if len(f.read_text().splitlines()) > FILE_LINES_MAX}
     reasons = set(re.findall(r"^\* `([\w/]+\.py)`: \w", page, re.MULTILINE))
-    assert long - reasons == TOO_MANY_LINES
+    assert long - reasons <= TOO_MANY_LINES
     assert reasons <= long, "a reason stands there for a file that needs none"
