@@ -27,7 +27,7 @@ from edgeagent.core.quoting import user_texts
 from edgeagent.core.state import AwaitingCalls, PendingCall, State, Transition, is_held, outstanding
 from edgeagent.core.text import readable
 from edgeagent.core.turn import ask_or_close, close_turn, heard, next_id
-from edgeagent.core.values import CallMade, Message, Outcome, ToolCall, canonical_json
+from edgeagent.core.values import CallMade, Message, Outcome, ToolCall, canonical_json, read_json
 from edgeagent.errors import ShapeError
 
 RESULT_CHARS_MAX = 2_000
@@ -138,10 +138,24 @@ def _repeated(agent: Agent, state: State, tool: str, arguments: str, batch: tupl
     limit = agent.budget.repeats
     if limit is None or not (state.made or batch):
         return None
-    results = Counter(m.answer for m in state.made if m.tool == tool and m.arguments == arguments)
+    key = _as_compared(arguments)
+    results = Counter(m.answer for m in state.made if m.tool == tool and _as_compared(m.arguments) == key)
     result, times = results.most_common(1)[0] if results else ("not known yet", 0)
-    times += sum(c.tool == tool and c.arguments == arguments and c.answer is None for c in batch)
+    times += sum(c.tool == tool and _as_compared(c.arguments) == key and c.answer is None for c in batch)
     return result if times >= limit else None
+
+
+def _as_compared(arguments: str) -> str:
+    """Arguments as calls are compared by: a zero is a zero, whatever its sign."""
+    return canonical_json(_unsigned(read_json(arguments))) if "-0.0" in arguments else arguments
+
+
+def _unsigned(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_unsigned(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _unsigned(each) for name, each in value.items()}
+    return 0.0 if isinstance(value, float) and value == 0 else value
 
 
 def answer_call(
@@ -160,7 +174,8 @@ def answer_call(
 def _calls_done(agent: Agent, state: State, calls: tuple[PendingCall, ...]) -> Transition:
     results = tuple(Message("tool", _shown(c.answer or ""), tool=c.tool) for c in calls)
     made = tuple(CallMade(c.tool, c.arguments, _shown(c.answer or "")) for c in calls if c.ran)
-    repeated = not made and any((c.tool, c.arguments) in {(m.tool, m.arguments) for m in state.made} for c in calls)
+    known = {(m.tool, _as_compared(m.arguments)) for m in state.made}
+    repeated = not made and any((c.tool, _as_compared(c.arguments)) in known for c in calls)
     state = count_answer(state, refused=not made)
     state = replace(state, current=(*state.current, *results), made=(*state.made, *made))
     # A model that asks for what it already has is in a loop; words are the only way on.

@@ -76,12 +76,19 @@ class ModelFailed(msgspec.Struct, frozen=True, array_like=True, tag=4):
 
 
 class ToolReturned(msgspec.Struct, frozen=True, array_like=True, tag=5):
-    """A tool ended well; `value` is its result as canonical JSON text."""
+    """A tool ended well; `value` is its result as canonical JSON text.
+
+    `unshown` says why the result has no such form; the tool did what it does all the same. A long list or text is only
+    its part from `start` on; it has `total` elements, or characters, in all (0: as many as there are here).
+    """
 
     at_ms: int
     effect_id: int
     value: str
     micros: int = 0
+    unshown: str = ""
+    total: int = 0
+    start: int = 0
 
 
 class ToolFailed(msgspec.Struct, frozen=True, array_like=True, tag=6):

@@ -6,7 +6,6 @@ None of it is the user's word: `user_texts` never gives it, and what was heard t
 
 from __future__ import annotations
 
-import orjson
 from msgspec.structs import replace
 
 from edgeagent.core.agent import SET_TIMER, Agent, Tool
@@ -14,7 +13,7 @@ from edgeagent.core.effects import Effect, SetTimer
 from edgeagent.core.events import Heard, TimerFired
 from edgeagent.core.state import Finished, Idle, PendingCall, State, Timer, Transition, Waiting
 from edgeagent.core.turn import begin_turn, has_read_untrusted, next_id
-from edgeagent.core.values import Message
+from edgeagent.core.values import Message, read_json
 
 WAITING_MAX = 8
 """Messages that wait while a turn is running, as many as words of the user."""
@@ -73,7 +72,7 @@ def set_timers(agent: Agent, state: State, returned: PendingCall) -> tuple[State
     """Set the timer that a call of `set_timer` asked for; nothing for any other call."""
     if agent.by_name.get(returned.tool) is not SET_TIMER:
         return state, ()
-    wanted = orjson.loads(returned.arguments)
+    wanted = read_json(returned.arguments)
     after_ms = wanted["seconds"] * 1000
     state, effect_id = next_id(state)
     timer = Timer(effect_id, state.now_ms + after_ms, wanted["note"], has_read_untrusted(agent, state))

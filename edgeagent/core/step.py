@@ -212,7 +212,8 @@ def _on_tool_returned(agent: Agent, state: State, event: ToolReturned) -> Transi
     if returned is None:
         return state, ()  # Late, twice, or of a call that still waits for its yes.
     state, timers = outside.set_timers(agent, state, returned)
-    state, effects = answer_call(agent, state, returned, event.value, ran=True)
+    told = canonical_json({"done": f"its result cannot be shown, because {event.unshown}"}) if event.unshown else ""
+    state, effects = answer_call(agent, state, returned, told or event.value, ran=True)
     return state, (*timers, *effects)
 
 

@@ -92,5 +92,37 @@ def call_digest(tool: str, arguments: str) -> str:
 
 
 def canonical_json(value: Any) -> str:
-    """Return the one JSON text of `value`: keys sorted, no spaces, UTF-8. Raises TypeError on other types."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    """Return the one JSON text of `value`: keys sorted, no spaces, UTF-8, integers with every digit.
+
+    Raises TypeError on other types, and ValueError for an integer of more digits than Python writes.
+    """
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except TypeError as error:
+        if "64-bit" not in str(error):
+            raise
+        return _written_out(value)  # orjson ends at 64 bits.
+
+
+def _written_out(value: Any) -> str:
+    """As orjson writes it, but for the numbers that it does not."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case list() | tuple():
+            return f"[{','.join(map(_written_out, value))}]"
+        case dict():
+            keys = [(each, orjson.dumps(each).decode()) for each in sorted(value)]
+            return f"{{{','.join(f'{name}:{_written_out(value[each])}' for each, name in keys)}}}"
+        case _:
+            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def read_json(text: str | bytes) -> Any:
+    """Return the value of JSON that we have written ourselves, integers with every digit. Raises ValueError."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise ValueError(str(error)) from None

@@ -14,15 +14,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-import orjson
 
 from edgeagent.core.agent import Tool
 from edgeagent.core.condition import why_not_after
 from edgeagent.core.effects import CallTool, Effect
 from edgeagent.core.events import ToolFailed, ToolReturned
 from edgeagent.core.text import error_text
-from edgeagent.core.values import canonical_json
+from edgeagent.core.values import canonical_json, read_json
 from edgeagent.driver.base import Post
+from edgeagent.driver.result import CannotShow, result_json
 from edgeagent.errors import ShapeError
 
 RESULT_BYTES_MAX = 64 * 1024
@@ -91,7 +91,7 @@ class ToolDriver:
 
 def _result_of(tool: Tool, effect: CallTool) -> ToolReturned | ToolFailed:
     try:
-        arguments = tool.parameters.decode(orjson.loads(effect.arguments))
+        arguments = tool.parameters.decode(read_json(effect.arguments))
     except ShapeError as error:
         return ToolFailed(0, effect.effect_id, "rejected", str(error))
     try:
@@ -101,16 +101,20 @@ def _result_of(tool: Tool, effect: CallTool) -> ToolReturned | ToolFailed:
         wrong = why_not_after(tool, arguments, returned)
         if wrong:
             return ToolFailed(0, effect.effect_id, "rejected", wrong)
-        return ToolReturned(0, effect.effect_id, result_json(returned))
+        return _returned(effect.effect_id, returned)
     # The tool is the user's own code and may raise anything, SystemExit included; it must not end the agent.
     except BaseException as error:
         return ToolFailed(0, effect.effect_id, "raised", error_text(error)[:RESULT_BYTES_MAX])
 
 
-def result_json(value: Any) -> str:
-    """A tool's result as canonical JSON text, at most RESULT_BYTES_MAX bytes. Raises TypeError without a JSON form."""
-    text = canonical_json(msgspec.to_builtins(value))
-    if len(text.encode()) <= RESULT_BYTES_MAX:
-        return text
-    beginning = text.encode()[: RESULT_BYTES_MAX // 2].decode(errors="ignore")
-    return canonical_json({"beginning": beginning, "truncated_from_bytes": len(text.encode())})
+def _returned(effect_id: int, value: Any) -> ToolReturned:
+    """The tool did its work: that is what is said of it, even where nobody can show what it returned."""
+    try:
+        text = result_json(value)
+    except CannotShow as reason:
+        return ToolReturned(0, effect_id, "null", unshown=str(reason))
+    content = text.encode()
+    if len(content) <= RESULT_BYTES_MAX:
+        return ToolReturned(0, effect_id, text)
+    beginning = content[: RESULT_BYTES_MAX // 2].decode(errors="ignore")
+    return ToolReturned(0, effect_id, canonical_json({"beginning": beginning, "truncated_from_bytes": len(content)}))

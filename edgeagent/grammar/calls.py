@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, assert_never
 
-import orjson
-
 from edgeagent.core.agent import Tool
 from edgeagent.core.from_user import QUOTED, Narrowed
 from edgeagent.core.quoting import spans
+from edgeagent.core.values import read_json
 from edgeagent.grammar.gbnf import gbnf_calls
 from edgeagent.grammar.llg import Answer, Call, calls_grammar
 from edgeagent.shape.lower import Lowered, Relaxation, lower
@@ -54,7 +53,7 @@ def lowered_call(tool: Tool, narrowed: Iterable[Narrowed] = (), given: Collectio
     limits: dict[str, Any] = {}
     for name, argument, text in narrowed:
         if name == tool.name:
-            limit = _spelled_out(orjson.loads(text))
+            limit = _spelled_out(read_json(text))
             limits[argument] = {"allOf": [limits[argument], limit]} if argument in limits else limit
     schema = tool.parameters.schema
     if given:

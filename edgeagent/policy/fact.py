@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from edgeagent.core.agent import Agent, Tool
 from edgeagent.core.effects import CallTool, Effect
 from edgeagent.core.events import EffectLost, Event, Heard, TimerFired, ToolFailed, ToolReturned, UserDecided, UserSaid
 from edgeagent.core.quoting import user_texts as user_texts  # Others of this layer have it from here.
 from edgeagent.core.state import AwaitingCalls, Idle, PendingCall, State, is_held, is_yes
+from edgeagent.core.values import read_json
 from edgeagent.policy.formula import Kind
 
 Signature = tuple[Kind, str]
@@ -67,7 +66,7 @@ class Fact:
     def arguments(self) -> dict[str, Any]:
         """The call's arguments with the declared defaults filled in; empty where there is no call."""
         if not isinstance(self._arguments, dict):
-            given = orjson.loads(self._arguments)
+            given = read_json(self._arguments)
             self._arguments = _defaults(self._tool) | given if isinstance(given, dict) else {}
         return self._arguments
 

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
-import orjson
 from msgspec.structs import replace
 
 from edgeagent.core.agent import Agent, family_of
@@ -21,7 +20,7 @@ from edgeagent.core.effects import AskUser, CallTool, Effect
 from edgeagent.core.events import Event, Heard, ToolFailed, ToolReturned
 from edgeagent.core.state import State
 from edgeagent.core.text import shown
-from edgeagent.core.values import canonical_json
+from edgeagent.core.values import canonical_json, read_json
 from edgeagent.errors import ConfigError
 from edgeagent.policy import provenance
 from edgeagent.policy.fact import user_texts, what_happened
@@ -183,7 +182,7 @@ class OriginGuard:
 
     def origins(self, memory: Memory, state: State, tool: str, arguments: str) -> tuple[Origin, ...]:
         """Return where each argument of a call comes from, in the order of the arguments."""
-        given: dict[str, Any] = orjson.loads(arguments)
+        given: dict[str, Any] = read_json(arguments)
         asker = _Asker(memory, state, self.labels, self.checked)
         kinds = self.labels.tools[tool].arguments
         return tuple(asker.origin(key, kinds.get(key, Kind("free")), value) for key, value in given.items())
@@ -228,7 +227,7 @@ class OriginGuard:
         if label.confidential:
             memory = memory._replace(confidential=_with(memory.confidential, tool))
         found, left_out = provenance.records_in(self.labels, tool, value)
-        made = provenance.created_by_argument(self.labels, tool, orjson.loads(arguments))
+        made = provenance.created_by_argument(self.labels, tool, read_json(arguments))
         memory = provenance.remembered(memory, (*found, *made))
         return memory._replace(overflowed=1) if left_out else memory
 
@@ -263,7 +262,7 @@ class _Asker:
         return worst._replace(wholly=all(o.wholly for o in parts))
 
     def _part(self, argument: str, kind: Kind, value: Any) -> Origin:
-        plain = value if isinstance(value, str) else orjson.dumps(value).decode()
+        plain = value if isinstance(value, str) else canonical_json(value)
         if _is_said(argument, kind, value, plain, self.texts):
             return Origin(argument, True, True, "words", "your words")
         if kind.role == "text" and "text" not in self.checked:
@@ -360,7 +359,7 @@ def _parts(kind: Kind, value: Any) -> Iterator[Any]:
 
 
 def _is_outward(label: ToolLabel, arguments: str) -> bool:
-    given = orjson.loads(arguments)
+    given = read_json(arguments)
     reached = (key for key, kind in label.arguments.items() if kind.role in OUTWARD and given.get(key))
     return label.does == "egress" or any(True for _ in reached)
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from edgeagent.core.values import read_json
 from edgeagent.policy.labels import Kind, Labels, Record
 from edgeagent.policy.quoting import links_in
 
@@ -111,7 +112,7 @@ def records_in(labels: Labels, tool: str, value: str) -> tuple[tuple[Seen, ...],
     kinds = (*label.gives, *(c for c in label.creates if "=" not in c))
     if not kinds:
         return (), False
-    decoded = orjson.loads(value)
+    decoded = read_json(value)
     found: list[Seen] = []
     for kind in kinds:
         flags = (TRUSTED if label.trusted else 0) | (CREATED if kind in label.creates else 0)

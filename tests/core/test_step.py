@@ -363,3 +363,28 @@ def test_one_call_has_one_text_however_its_numbers_are_written():
         typed = heat.parameters.decode(read)
         assert as_written(heat, read, typed) == heat.parameters.encode(typed)
     assert canonical_json(as_written(heat, {"celsius": 30}, {"celsius": 30.0})) == '{"celsius":30.0}'
+
+
+@tool(idempotent=True)
+def warm(degrees: float) -> None:
+    """Warm something."""
+
+
+def test_minus_zero_is_the_same_call_as_zero():
+    play = Play(Agent("z", tools=(warm,), dialect=Plain()))
+    play.say()
+    (call,) = play.answer('{"name": "warm", "arguments": {"degrees": 0.0}}')
+    play.feed(ToolReturned(2_000, call.effect_id, "null"))
+    (ask,) = play.answer('{"name": "warm", "arguments": {"degrees": -0.0}}')
+    assert "already called in this turn" in ask.messages[-1].text
+
+
+def test_a_result_that_cannot_be_shown_is_told_as_done_and_is_no_trouble():
+    play = Play()
+    play.say()
+    (call,) = play.answer(PUSH)
+    (ask,) = play.feed(ToolReturned(2_000, call.effect_id, "null", unshown="a generator has no JSON form"))
+    told = ask.messages[-1].text
+    assert told == '{"done":"its result cannot be shown, because a generator has no JSON form"}'
+    play.answer("It is pushed.")
+    assert play.state.outcome == Outcome("answered")

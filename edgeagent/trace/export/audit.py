@@ -21,7 +21,7 @@ from edgeagent.core.budget import Limit
 from edgeagent.core.effects import AskModel, AskUser, CallTool, Effect
 from edgeagent.core.events import Event, ModelFailure, SessionStarted, ToolFailure, ToolReturned
 from edgeagent.core.state import State
-from edgeagent.core.values import Choice, Outcome, Stop, canonical_json
+from edgeagent.core.values import Choice, Outcome, Stop, canonical_json, read_json
 from edgeagent.trace.record import Record, named_fields
 
 Row = dict[str, Any]
@@ -66,8 +66,8 @@ class Veil:
         """A call's arguments: of a sensitive tool hashes only, else numbers and declared words in clear."""
         declared = self._tools.get(tool)
         try:
-            value = orjson.loads(text)
-        except orjson.JSONDecodeError:
+            value = read_json(text)
+        except ValueError:
             return self.hash(text)
         if declared is None:
             return self.hash(value)
@@ -151,7 +151,11 @@ def _outcome_row(record: Record, outcome: Outcome, veil: Veil) -> Row:
 def as_lines(rows: Iterable[Row]) -> Iterator[str]:
     """JSON lines, keys in the order of the columns."""
     for row in rows:
-        yield orjson.dumps({name: row[name] for name in COLUMNS}).decode() + "\n"
+        cells = {name: row[name] for name in COLUMNS}
+        try:
+            yield orjson.dumps(cells).decode() + "\n"
+        except TypeError:  # An integer of more than 64 bits.
+            yield canonical_json(cells) + "\n"
 
 
 def as_csv(rows: Iterable[Row]) -> Iterator[str]:

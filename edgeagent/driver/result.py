@@ -1,0 +1,95 @@
+"""A tool's result as JSON: every value as it is, and what has no such form is refused with the reason.
+
+NaN and the infinities, of which JSON knows nothing, are said in words; bytes are told as kind, size and digest; numbers
+of other libraries become Python's own. A generator is not run: it may have no end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import Any
+
+import msgspec
+
+from edgeagent.core.text import error_text, readable
+from edgeagent.core.values import canonical_json
+
+BYTES = (bytes, bytearray, memoryview)
+
+_MAGIC = {
+    b"\x89PNG\r\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF8": "image/gif",
+    b"BM": "image/bmp",
+    b"%PDF": "application/pdf",
+    b"PK\x03\x04": "application/zip",
+    b"\x1f\x8b": "application/gzip",
+    b"OggS": "audio/ogg",
+    b"RIFF": "audio/wav",
+    b"\x7fELF": "application/x-elf",
+}
+
+
+class CannotShow(Exception):
+    """The result has no JSON form; the text says why. Never leaves driver/."""
+
+
+def result_json(value: Any) -> str:
+    """A tool's result as canonical JSON text. Raises CannotShow."""
+    try:
+        plain = msgspec.to_builtins(value, builtin_types=BYTES, enc_hook=_foreign)
+        return canonical_json(_plain(plain))
+    except RecursionError:
+        raise CannotShow("it is nested too deep, or holds itself") from None
+    # The value's own code runs here, so it may raise anything.
+    except Exception as error:
+        raise CannotShow(_why(value, error)) from None
+
+
+def told_of_bytes(content: bytes) -> dict[str, Any]:
+    """What is told of bytes: nobody can read them, but who has them can see that they are the same."""
+    kind = next((name for magic, name in _MAGIC.items() if content.startswith(magic)), None)
+    if kind is None:
+        kind = "text/plain" if content.isascii() and b"\0" not in content else "application/octet-stream"
+    return {"bytes": len(content), "kind": kind, "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def _why(value: Any, error: Exception) -> str:
+    if isinstance(error, CannotShow | TypeError | NotImplementedError):
+        return str(error) or f"a {type(value).__name__} has no JSON form"
+    return error_text(error)
+
+
+def _foreign(value: Any) -> Any:
+    """Values of other libraries: numbers and arrays say themselves what they are in Python."""
+    for kind in (bool, int, float, str):
+        if isinstance(value, kind):
+            return kind(value)
+    as_list = getattr(value, "tolist", None)
+    if callable(as_list):
+        return as_list()
+    raise CannotShow(f"a {type(value).__name__} has no JSON form")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else "NaN" if math.isnan(value) else f"{'-' * (value < 0)}Infinity"
+    if isinstance(value, str):
+        return readable(value)
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        found = {_key(key): _plain(each) for key, each in value.items()}
+        if len(found) < len(value):
+            raise CannotShow("two of its keys are written alike")
+        return found
+    return told_of_bytes(bytes(value)) if isinstance(value, BYTES) else value
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, str):
+        return readable(key)
+    if isinstance(key, int | float) or key is None:
+        return str(_plain(key)) if isinstance(key, float) else canonical_json(key)
+    raise CannotShow(f"a {type(key).__name__} cannot be a key in JSON")

@@ -1,0 +1,89 @@
+"""Results as JSON: as they are, or said why not; a tool that has done its work is never said to have failed."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import pytest
+
+from edgeagent.core.agent import tool
+from edgeagent.core.effects import CallTool
+from edgeagent.core.events import ToolReturned
+from edgeagent.driver.result import CannotShow, result_json
+from edgeagent.driver.tool import _result_of
+
+
+class Number(float):
+    """As numpy's: a float that is not quite one."""
+
+
+class Array:
+    def tolist(self) -> list[object]:
+        return [1, Number(2.5)]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (math.nan, '"NaN"'),
+        ([math.inf, -math.inf, -0.0], '["Infinity","-Infinity",-0.0]'),
+        (2**70, "1180591620717411303424"),
+        ({"n": [2**70]}, '{"n":[1180591620717411303424]}'),
+        ({1: "a", 2.5: "b"}, '{"1":"a","2.5":"b"}'),
+        ("bad \ud835", '"bad \ufffd"'),
+        ({"\ud835": 1}, '{"\ufffd":1}'),
+        (Number(2.5), "2.5"),
+        ([Array()], "[[1,2.5]]"),
+        (Decimal("0.10"), '"0.10"'),
+    ],
+)
+def test_a_result_is_told_as_it_is(value: object, text: str) -> None:
+    assert result_json(value) == text
+
+
+def test_bytes_are_told_as_kind_size_and_digest() -> None:
+    told = result_json({"picture": b"\x89PNG\r\n" + bytes(20_000), "note": bytearray(b"abc")})
+    assert '"bytes":20006,"kind":"image/png","sha256":"' in told
+    assert '"bytes":3,"kind":"text/plain"' in told
+    assert len(told) < 400
+
+
+def loop() -> list[object]:
+    found: list[object] = []
+    found.append(found)
+    return found
+
+
+class Rude:
+    def tolist(self) -> object:
+        raise RuntimeError("\ud835")
+
+
+@pytest.mark.parametrize(
+    ("value", "because"),
+    [
+        ((n for n in range(3)), "generator"),
+        (object(), "object"),
+        (loop(), "holds itself"),
+        ([10**5000], "digits"),
+        ({1: "a", "1": "b"}, "written alike"),
+        ({(1, 2): "a"}, ""),
+        (Rude(), "RuntimeError"),
+    ],
+    ids=("generator", "object", "loop", "digits", "alike", "tuple", "rude"),
+)
+def test_what_cannot_be_shown_is_done_all_the_same_and_says_why(value: object, because: str) -> None:
+    @tool(idempotent=False)
+    def act() -> object:
+        """Act."""
+        return value
+
+    with pytest.raises(CannotShow):
+        result_json(value)
+
+    event = _result_of(act, CallTool(7, "act", "{}", 5_000))
+    assert isinstance(event, ToolReturned)
+    assert event.unshown
+    assert because in event.unshown
+    event.unshown.encode()
