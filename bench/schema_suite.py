@@ -34,6 +34,7 @@ from edgeagent.grammar.gbnf import gbnf, spelled
 from edgeagent.grammar.llg import value_grammar
 from edgeagent.models.store import find
 from edgeagent.shape.admits import admits
+from edgeagent.shape.foreign import foreign
 from edgeagent.shape.lower import Lowered, Relaxation, lower
 from edgeagent.shape.parse import parse
 from edgeagent.shape.pointer import Document
@@ -62,8 +63,8 @@ class Subject:
     """One schema as one engine holds it. Raises GrammarError if it cannot."""
 
     def __init__(self, schema: Any, engine: str, model: str) -> None:
-        self.schema = schema
-        self.lowered: Lowered = lower(schema)
+        self.schema = foreign(schema).schema
+        self.lowered: Lowered = lower(self.schema)
         self.relaxations: list[Relaxation] = list(self.lowered.relaxations)
         self.acceptor: Acceptor
         if engine == "gbnf":
@@ -89,7 +90,7 @@ def judge(row: dict[str, Any], engine: str, model: str) -> Finding:
     finding = Finding(row["name"])
     try:
         subject = Subject(row["schema"], engine, model)
-    except GrammarError as error:
+    except (GrammarError, ShapeError) as error:
         return Finding(row["name"], "refused", report=[str(error)])
     finding.report = [f"{note.path or 'root'}: {note.keyword}: {note.reason}" for note in subject.relaxations]
     for text in row["invalid"]:

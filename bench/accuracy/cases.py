@@ -159,7 +159,7 @@ def _tool(function: Mapping[str, Any]) -> Tool:
     schema = json_schema(function["parameters"])
     schema |= {"additionalProperties": False}
     # Where a tool's shape is kept once it has been worked out: this one comes from no Python type.
-    vars(made)["parameters"] = Shape(run, schema, Foreign(schema, lambda _: True), {})
+    vars(made)["parameters"] = Shape(run, schema, Foreign(schema, lambda *_: ""), {})
     return made
 
 

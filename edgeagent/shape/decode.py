@@ -81,9 +81,8 @@ def decode(node: Node, value: Any, path: str, table: Table) -> Any:
 
 
 def _foreign(node: Foreign, value: Any, path: str) -> Any:
-    if not node.admits(_json(value, path)):
-        _refuse(path, f"{_shown(value)} does not fit the JSON Schema of this argument")
-    return value
+    reason = node.why_not(_json(value, path), path)
+    return value if not reason else _refuse("", reason)
 
 
 # --- scalars -------------------------------------------------------------------------------------------------------
@@ -96,7 +95,7 @@ def _integer(node: Integer, value: Any, path: str) -> int:
         _wrong(path, value, "an integer")
     _within(value, node.low, False, node.high, False, path)
     if node.multiple_of is not None and value % node.multiple_of:
-        _refuse(path, f"{_shown(value)} is not a multiple of {node.multiple_of}")
+        _refuse(path, f"{shown(value)} is not a multiple of {node.multiple_of}")
     return int(value)
 
 
@@ -112,7 +111,7 @@ def _number(node: Number, value: Any, path: str) -> float:
         _refuse(path, f"{number} is not a finite number")
     # By their decimal texts: 0.3 is a multiple of 0.1, though not in binary.
     if node.multiple_of is not None and not is_multiple(number, node.multiple_of):
-        _refuse(path, f"{_shown(value)} is not a multiple of {node.multiple_of}")
+        _refuse(path, f"{shown(value)} is not a multiple of {node.multiple_of}")
     return number
 
 
@@ -130,9 +129,9 @@ def _exponent(number: Decimal) -> int:
 
 def _within(value: Any, low: Any, low_open: bool, high: Any, high_open: bool, path: str) -> None:
     if low is not None and (value < low or (low_open and value == low)):
-        _refuse(path, f"{_shown(value)} is {'not above' if low_open else 'below'} the minimum {low}")
+        _refuse(path, f"{shown(value)} is {'not above' if low_open else 'below'} the minimum {low}")
     if high is not None and (value > high or (high_open and value == high)):
-        _refuse(path, f"{_shown(value)} is {'not below' if high_open else 'above'} the maximum {high}")
+        _refuse(path, f"{shown(value)} is {'not below' if high_open else 'above'} the maximum {high}")
 
 
 def _text(node: Text, value: Any, path: str) -> str:
@@ -140,9 +139,9 @@ def _text(node: Text, value: Any, path: str) -> str:
         _wrong(path, value, "a string")
     _counted(len(value), node.least, node.most, "characters", path)
     if node.pattern is not None and not matches(node.pattern, value):
-        _refuse(path, f"{_shown(value)} does not match the pattern {node.pattern}")
+        _refuse(path, f"{shown(value)} does not match the pattern {node.pattern}")
     if node.format in formats.PATTERNS and not fits(formats.PATTERNS[node.format], value):
-        _refuse(path, f"{_shown(value)} is not of the format {node.format}")
+        _refuse(path, f"{shown(value)} is not of the format {node.format}")
     return str(value)
 
 
@@ -165,11 +164,11 @@ def _coded(node: Coded, value: Any, path: str) -> Any:
     if not isinstance(value, str):
         _wrong(path, value, f"a string that holds a {node.coding.python.__name__}")
     if not fits(node.coding.pattern, value):
-        _refuse(path, f"{_shown(value)} is not a {node.coding.format or node.coding.python.__name__}")
+        _refuse(path, f"{shown(value)} is not a {node.coding.format or node.coding.python.__name__}")
     try:
         typed = node.coding.decode(value)
     except (ValueError, ArithmeticError) as error:
-        _refuse(path, f"{_shown(value)} is not a {node.coding.python.__name__}: {error}")
+        _refuse(path, f"{shown(value)} is not a {node.coding.python.__name__}: {error}")
     _limits(node, typed, path)
     return typed
 
@@ -178,7 +177,7 @@ def _limits(node: Coded, typed: Any, path: str) -> None:
     try:
         _within(typed, node.low, node.low_open, node.high, node.high_open, path)
     except TypeError as error:
-        _refuse(path, f"{_shown(typed)} cannot be compared with its limits ({limits_text(node)}): {error}")
+        _refuse(path, f"{shown(typed)} cannot be compared with its limits ({limits_text(node)}): {error}")
     if node.least or node.most is not None:
         _counted(len(typed), node.least, node.most, "bytes", path)
 
@@ -187,8 +186,8 @@ def _choice(node: Choice, value: Any, path: str) -> Any:
     for allowed, python in node.options:
         if same_json(allowed, value):
             return python
-    words = ", ".join(_shown(allowed) for allowed, _ in node.options)
-    return _refuse(path, f"{_shown(value)} is not one of {words}")
+    words = ", ".join(shown(allowed) for allowed, _ in node.options)
+    return _refuse(path, f"{shown(value)} is not one of {words}")
 
 
 def same_json(left: Any, right: Any) -> bool:
@@ -213,7 +212,7 @@ def _json(value: Any, path: str) -> Any:
     if isinstance(value, list):
         return [_json(item, f"{path}[{index}]") for index, item in enumerate(value)]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {key: _json(item, _below(path, key)) for key, item in value.items()}
+        return {key: _json(item, below(path, key)) for key, item in value.items()}
     return _wrong(path, value, "a JSON value")
 
 
@@ -236,7 +235,7 @@ def _many(node: Many, value: Any, path: str, table: Table) -> Any:
 def _all_different(items: list[Any], path: str) -> None:
     for index, item in enumerate(items):
         if any(same_json(item, earlier) for earlier in items[:index]):
-            _refuse(path, f"{_shown(item)} appears twice")
+            _refuse(path, f"{shown(item)} appears twice")
 
 
 def _fixed(node: Fixed, value: Any, path: str, table: Table) -> tuple[Any, ...]:
@@ -254,8 +253,8 @@ def _dictionary(node: Dictionary, value: Any, path: str, table: Table) -> dict[A
     _counted(len(value), node.least, node.most, "keys", path)
     typed: dict[Any, Any] = {}
     for key, item in value.items():
-        below = _below(path, str(key))
-        typed[decode(node.key, key, below, table)] = decode(node.value, item, below, table)
+        place = below(path, str(key))
+        typed[decode(node.key, key, place, table)] = decode(node.value, item, place, table)
     return typed
 
 
@@ -280,22 +279,22 @@ def members_of(node: Record, value: Any, path: str, table: Table) -> dict[str, A
     for key in value:
         if key not in known:
             names = ", ".join(field.key for field in node.fields) or "none"
-            _refuse(_below(path, str(key)), f"unknown key; the keys are: {names}")
+            _refuse(below(path, str(key)), f"unknown key; the keys are: {names}")
     members: dict[str, Any] = {}
     for field in node.fields:
         if field.key in value:
-            members[field.argument] = decode(field.node, value[field.key], _below(path, field.key), table)
+            members[field.argument] = decode(field.node, value[field.key], below(path, field.key), table)
         elif field.required:
-            _refuse(_below(path, field.key), "missing")
+            _refuse(below(path, field.key), "missing")
     return members
 
 
 def _check_tag(tag: tuple[str, str | int], value: Mapping[str, Any], path: str) -> None:
     key, expected = tag
     if key not in value:
-        _refuse(_below(path, key), f"missing; it must be {_shown(expected)}")
+        _refuse(below(path, key), f"missing; it must be {shown(expected)}")
     if not same_json(expected, value[key]):
-        _refuse(_below(path, key), f"{_shown(value[key])} is not {_shown(expected)}")
+        _refuse(below(path, key), f"{shown(value[key])} is not {shown(expected)}")
 
 
 def _either(node: Either, value: Any, path: str, table: Table) -> Any:
@@ -386,7 +385,7 @@ def _encode_coded(node: Coded, value: Any, path: str) -> str:
     _limits(node, value, path)
     text = node.coding.encode(value)
     if not fits(node.coding.pattern, text):
-        _refuse(path, f"{_shown(text)} cannot be written as a {node.coding.format or node.coding.python.__name__}")
+        _refuse(path, f"{shown(text)} cannot be written as a {node.coding.format or node.coding.python.__name__}")
     return text
 
 
@@ -394,7 +393,7 @@ def _encode_choice(node: Choice, value: Any, path: str) -> Any:
     for written, python in node.options:
         if type(python) is type(value) and python == value:
             return written
-    return _wrong(path, value, "one of " + ", ".join(_shown(python) for _, python in node.options))
+    return _wrong(path, value, "one of " + ", ".join(shown(python) for _, python in node.options))
 
 
 def _encode_many(node: Many, value: Any, path: str, table: Table) -> list[Any]:
@@ -413,7 +412,7 @@ def _encode_dictionary(node: Dictionary, value: Any, path: str, table: Table) ->
         _wrong(path, value, "a dict")
     _counted(len(value), node.least, node.most, "keys", path)
     return {
-        encode(node.key, key, path, table): encode(node.value, item, _below(path, str(key)), table)
+        encode(node.key, key, path, table): encode(node.value, item, below(path, str(key)), table)
         for key, item in value.items()
     }
 
@@ -427,11 +426,11 @@ def _encode_record(node: Record, value: Any, path: str, table: Table) -> dict[st
             if field.name not in value and not field.required:
                 continue
             if field.name not in value:
-                _refuse(_below(path, field.key), "missing")
+                _refuse(below(path, field.key), "missing")
             member = value[field.name]
         else:
             member = getattr(value, field.name)
-        written[field.key] = encode(field.node, member, _below(path, field.key), table)
+        written[field.key] = encode(field.node, member, below(path, field.key), table)
     return written
 
 
@@ -458,19 +457,21 @@ def _counted(count: int, least: int, most: int | None, what: str, path: str) -> 
         _refuse(path, f"{count} {what}, {most} is the most")
 
 
-def _below(path: str, key: str) -> str:
+def below(path: str, key: str) -> str:
+    """Return the place of a member."""
     return f"{path}.{key}" if path else key
 
 
 def _wrong(path: str, value: Any, expected: str) -> Never:
-    _refuse(path, f"{_shown(value)} is not {expected}")
+    _refuse(path, f"{shown(value)} is not {expected}")
 
 
 def _refuse(path: str, reason: str) -> Never:
     raise ShapeError(f"{path}: {reason}" if path else reason)
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a value as a message repeats it."""
     words = {None: "null", True: "true", False: "false"}
     if value is None or isinstance(value, bool):
         return words[value]

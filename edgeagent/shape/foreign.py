@@ -8,23 +8,27 @@ from typing import Any
 import orjson
 
 from edgeagent.errors import GrammarError, ShapeError
-from edgeagent.shape.admits import admits
+from edgeagent.shape.admits import why_not
+from edgeagent.shape.drafts import renewed
 from edgeagent.shape.nodes import Foreign
 from edgeagent.shape.pointer import Document
 
 
-def foreign(schema: Mapping[str, Any]) -> Foreign:
-    """Return the node of a schema. Raises ShapeError for what cannot be checked."""
+def foreign(schema: Any) -> Foreign:
+    """Return the node of a schema of any draft. Raises ShapeError for what cannot be kept to."""
     try:
-        own = orjson.loads(orjson.dumps(schema))  # A copy of our own, and JSON through and through.
+        new = renewed(orjson.loads(orjson.dumps(schema)))  # A copy of our own, and JSON through and through.
+        own = {} if new is True else {"not": {}} if new is False else new
         document = Document(own)
         document.check_references(own)
     except (TypeError, GrammarError) as error:
         raise ShapeError(str(error)) from None
-    return Foreign(own, lambda value: admits(own, value, document))
+    except RecursionError:
+        raise ShapeError("nested too deep to be held") from None
+    return Foreign(own, lambda value, path: why_not(own, value, document, path))
 
 
-def foreign_arguments(schema: Mapping[str, Any]) -> Foreign:
+def foreign_arguments(schema: Any) -> Foreign:
     """Return the node of a schema that says what the arguments of a tool are: an object."""
     if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
         raise ShapeError('the schema of a tool\'s arguments is of an object: {"type": "object", "properties": {...}}')

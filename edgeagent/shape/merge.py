@@ -14,6 +14,7 @@ from typing import Any
 from edgeagent.errors import GrammarError
 from edgeagent.shape.admits import admits, member_schemas
 from edgeagent.shape.decode import same_json
+from edgeagent.shape.keywords import KEYWORDS
 from edgeagent.shape.pointer import Document
 
 Plain = dict[str, Any]
@@ -23,39 +24,20 @@ ALTERNATIVES_MAX = 256
 DROPPED = "x-dropped"
 
 COMBINERS = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
-# Keywords that restrict nothing; everything else that is not known is reported.
-NOTES = frozenset(
-    {
-        "$schema",
-        "$id",
-        "$anchor",
-        "$comment",
-        "$defs",
-        "definitions",
-        "title",
-        "description",
-        "default",
-        "examples",
-        "deprecated",
-        "readOnly",
-        "writeOnly",
-        "contentMediaType",
-        "discriminator",
-        "xml",
-        "externalDocs",
-        "example",
-        "strict",
-    }
-)
+# OpenAPI's own words, which restrict nothing.
+NOTES = frozenset(("discriminator", "xml", "externalDocs", "example", "strict", "nullable"))
 
 
 def is_note(keyword: str) -> bool:
     """Return whether a keyword restricts nothing."""
+    known = KEYWORDS.get(keyword)
+    if known is not None:
+        return known.held == "note" or keyword in ("$anchor", "$dynamicAnchor")
     return keyword in NOTES or (keyword.startswith("x-") and keyword not in ("x-decoder", DROPPED))
 
 
 def normal(schema: Mapping[str, Any]) -> Plain:
-    """Return the schema's own keywords in one spelling: types as a list, constants as `enum`, older drafts renewed."""
+    """Return the schema's own keywords in one spelling: types as a list, constants as `enum`."""
     plain = {key: value for key, value in schema.items() if key not in COMBINERS and not is_note(key)}
     if isinstance(plain.get("type"), str):
         plain["type"] = [plain["type"]]
@@ -63,26 +45,7 @@ def normal(schema: Mapping[str, Any]) -> Plain:
         constant = plain.pop("const")
         options = plain.get("enum", [constant])
         plain["enum"] = [constant] if any(same_json(constant, option) for option in options) else []
-    if plain.pop("nullable", False):
-        _nullable(plain)
-    for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
-        # Draft 4: a flag beside the bound.
-        if isinstance(plain.get(exclusive), bool) and plain.pop(exclusive) and bound in plain:
-            plain[exclusive] = plain.pop(bound)
-    if isinstance(plain.get("items"), list):  # Before 2020-12 this was the name of prefixItems.
-        plain["prefixItems"] = plain.pop("items")
-        if "additionalItems" in plain:
-            plain["items"] = plain.pop("additionalItems")
-    plain.pop("additionalItems", None)
     return plain
-
-
-def _nullable(plain: Plain) -> None:
-    if "type" in plain:
-        plain["type"] = list(dict.fromkeys([*plain["type"], "null"]))
-    if "enum" in plain and None not in plain["enum"]:
-        plain["enum"] = [*plain["enum"], None]
-    drop(plain, "nullable", "OpenAPI's word for null among the types; JSON Schema itself would ignore it")
 
 
 def drop(plain: Plain, keyword: str, reason: str) -> None:

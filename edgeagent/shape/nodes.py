@@ -23,10 +23,13 @@ class Anything(Struct, frozen=True):
 
 
 class Foreign(Struct, frozen=True):
-    """A JSON value that a schema from elsewhere lets through, as it is; `admits` is that schema as a test."""
+    """A JSON value that a schema from elsewhere lets through, as it is; `why_not` is that schema as a test.
+
+    It gets a value and its place, and returns what is wrong, or nothing.
+    """
 
     schema: Mapping[str, Any]
-    admits: Callable[[Any], bool]
+    why_not: Callable[[Any, str], str]
 
 
 class Null(Struct, frozen=True):

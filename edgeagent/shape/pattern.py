@@ -2,9 +2,9 @@ r"""Which texts a regular expression lets through: one reading, shared by the de
 
 A pattern is read once into a small tree, and everything else (the decoder's regular expression, the canonical
 text for an engine, grammar rules) is printed from that tree, so that they cannot disagree. The reading is that of
-JSON Schema: a search, not a full match; `\d`, `\w` and `\s` mean ASCII; `.` is anything but a line feed; `$` is
-the very end. What no grammar can hold (look-around, back references, word boundaries, flags) is a `PatternError`
-with its reason.
+JSON Schema, which is that of ECMA 262: a search, not a full match; `\d` and `\w` mean ASCII, `\s` does not; `.` is
+anything but an end of line; `$` is the very end. What no grammar can hold (look-around, back references, word
+boundaries, flags) is a `PatternError` with its reason.
 """
 
 from __future__ import annotations
@@ -102,7 +102,10 @@ def complement(ranges: Ranges) -> Ranges:
 
 DIGIT = union([(48, 57)])
 WORD = union([(48, 57), (65, 90), (95, 95), (97, 122)])
-SPACE = union([(9, 13), (32, 32)])
+# What ECMA 262 calls white space and line terminators.
+SPACE = union((code, code) for code in (*range(9, 14), 32, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029))
+SPACE = union([*SPACE, (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000), (0xFEFF, 0xFEFF)])
+NO_LINE = complement(union([(10, 10), (13, 13), (0x2028, 0x2029)]))
 ANY_CHAR = Chars(complement(()))
 ANY_TEXT = Repeat(ANY_CHAR, 0, None)
 
@@ -140,7 +143,35 @@ def parse(pattern: str) -> Tree:
     return _anchored(_sequence(tree))
 
 
+# Outside of a class Python reads {,3} as a count, which ECMA 262 does not; inside it warns of what may once be sets.
+_TOKEN = re.compile(r"\\.|\[\^?|[\]{&|~]", re.DOTALL)
+_COUNT = re.compile(r"\{[0-9]+(?:,[0-9]*)?\}")
+# Python's own: ECMA 262 reads them as plain letters, as octal, or not at all.
+_PYTHONS_OWN = re.compile(r"\\[AZaUN]|\\0[0-9]|\\[xu](?![0-9A-Fa-f])")
+
+
+def _as_python(pattern: str) -> str:
+    """Return the pattern as Python's parser must be given it to be read as ECMA 262 does."""
+    spelled, end, in_class = "", 0, False
+    for token in _TOKEN.finditer(pattern):
+        text, start = token[0], token.start()
+        if own := _PYTHONS_OWN.match(pattern, start):
+            raise PatternError(f"{own[0]} is not read alike by Python and ECMA 262: write ^, $ or the character itself")
+        is_opening = text[0] == "[" and not in_class
+        if is_opening and pattern[token.end() : token.end() + 1] == "]":
+            raise PatternError("[] and [^] cannot be held: a class names its characters")
+        is_literal = text in "&|~[" if in_class else text == "{" and not _COUNT.match(pattern, start)
+        spelled += pattern[end:start] + ("\\" + text if is_literal else text)
+        end = token.end()
+        in_class = text != "]" if in_class else is_opening
+    return spelled + pattern[end:]
+
+
 def _read(pattern: str) -> Any:
+    return _parsed(_as_python(pattern))
+
+
+def _parsed(pattern: str) -> Any:
     try:
         return sre_parser.parse(pattern)
     except Exception as first:
@@ -148,7 +179,7 @@ def _read(pattern: str) -> Any:
         # in JavaScript's spelling is tried as Python's.
         named = re.sub(r"\(\?<(?=[A-Za-z_])", "(?P<", pattern)
         if named != pattern:
-            return _read(named)
+            return _parsed(named)
         raise PatternError(f"not a regular expression: {first}") from None
 
 
@@ -163,7 +194,7 @@ def _node(op: Any, argument: Any) -> Tree:
     if op is sre.NOT_LITERAL:
         return Chars(complement(_single(argument)))
     if op is sre.ANY:
-        return Chars(complement(_single(10)))
+        return Chars(NO_LINE)
     if op is sre.IN:
         return Chars(_set(argument))
     if op is sre.BRANCH:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from edgeagent.errors import GrammarError
@@ -23,8 +23,8 @@ class Document:
         if fragment and not fragment.startswith("/"):
             return self._anchor(fragment)
         found = self.root
-        for part in fragment.split("/")[1:]:
-            found = self._step(found, part.replace("~1", "/").replace("~0", "~"), reference)
+        for part in parts_of(reference[1:]):
+            found = self._step(found, part, reference)
         if not isinstance(found, dict | bool):
             raise GrammarError(f"$ref {reference!r} points at no schema")
         return found
@@ -47,6 +47,17 @@ class Document:
             if schema.get("$anchor") == name:
                 return schema
         raise GrammarError(f"$ref '#{name}' points at nothing: no $anchor has that name")
+
+
+def parts_of(fragment: str) -> tuple[str, ...]:
+    """Return the keys that a JSON Pointer in a URI's fragment names, from the root on."""
+    parts = _unquoted(fragment).split("/")[1:]
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in parts)
+
+
+def pointer_to(parts: Iterable[str]) -> str:
+    """Return the reference to where the keys lead."""
+    return "".join(("#", *(f"/{part.replace('~', '~0').replace('/', '~1').replace('%', '%25')}" for part in parts)))
 
 
 def _unquoted(fragment: str) -> str:

@@ -9,11 +9,11 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from edgeagent.errors import GrammarError
-from edgeagent.shape.admits import admits
+from edgeagent.errors import ShapeError
+from edgeagent.shape.foreign import foreign
 from edgeagent.shape.nodes import Foreign
 from edgeagent.shape.parse import parse
-from edgeagent.shape.pointer import Document
+from edgeagent.shape.pointer import pointer_to
 
 HOME = "outlines.types.dsl"
 
@@ -48,18 +48,16 @@ def pattern_of(term: Any) -> str:
         raise TermError(f"outlines makes no regular expression of it: {error}") from None
 
 
-def foreign(term: Any, name: str) -> Foreign:
+def foreign_term(term: Any, name: str) -> Foreign:
     """Return the node of a JSON Schema that stands under `$defs` as `name`. Raises TermError."""
     try:
         schema = parse(term.schema)
         if not isinstance(schema, dict):
             raise TermError("a JSON Schema is an object here")
-        document = Document(schema)
-        document.check_references(schema)
-    except (GrammarError, ValueError) as error:
+        node = foreign(schema)
+    except (ShapeError, ValueError) as error:
         raise TermError(str(error)) from None
-    pointer = name.replace("~", "~0").replace("/", "~1")
-    return Foreign(_moved(schema, f"#/$defs/{pointer}"), lambda value: admits(schema, value, document))
+    return Foreign(_moved(node.schema, pointer_to(["$defs", name])), node.why_not)
 
 
 def _moved(schema: Any, root: str) -> Any:

@@ -157,7 +157,7 @@ class _Reader:
 
     def _foreign(self, term: Any) -> nodes.Node:
         name = self._unused("JsonSchema")
-        self.table[name] = terms.foreign(term, name)
+        self.table[name] = terms.foreign_term(term, name)
         self.uses[name] += 2  # It stands under $defs, for that is where its own references now point.
         return nodes.Named(name)
 

@@ -312,7 +312,7 @@ def made(properties, required):
 
     schema = {"type": "object", "properties": {name: SCHEMAS[name] for name in properties}, "required": required}
     named = tool(idempotent=True)(book)
-    vars(named)["parameters"] = Shape(book, schema, Foreign(schema, lambda _: True), {})
+    vars(named)["parameters"] = Shape(book, schema, Foreign(schema, lambda *_: ""), {})
     return named
 
 

@@ -34,6 +34,7 @@ from edgeagent.errors import GrammarError, ModelError
 from edgeagent.grammar.calls import STRING_CHARS_MAX, GrammarEngine
 from edgeagent.grammar.gbnf import gbnf
 from edgeagent.grammar.llg import text_grammar, value_grammar
+from edgeagent.shape.foreign import foreign
 from edgeagent.shape.lower import lower
 from edgeagent.shape.parse import parse
 
@@ -63,7 +64,7 @@ class OutlinesTypes(ModelTypeAdapter):
         if isinstance(term, CFG):
             raise GrammarError("a context-free grammar of outlines is not taken: give a type or a JSON Schema")
         if isinstance(term, JsonSchema):
-            schema = lower(parse(term.schema), where="output type", string_max=STRING_CHARS_MAX).schema
+            schema = lower(foreign(parse(term.schema)).schema, where="output type", string_max=STRING_CHARS_MAX).schema
             return gbnf(schema, relaxed=[]) if self._engine == "gbnf" else value_grammar(schema)
         if self._engine == "gbnf":
             raise GrammarError("a text that is not JSON is held by llguidance only: give a JSON Schema, or install it")
