@@ -1,4 +1,4 @@
-"""What does a Modbus RTU device hold or take? Frames by pymodbus, the line and the deadline by us.
+"""Registers and bits of a Modbus RTU device. Frames by pymodbus, the line, the deadline and the doubt by us.
 
 Laws: one deadline over the whole transaction, whatever is on the bus. An answer is taken only when unit, function,
 size and checksum fit the request. A write without an answer is unknown and is never sent again.
@@ -18,14 +18,15 @@ from pymodbus.pdu import DecodePDU, ModbusPDU
 from pymodbus.pdu import bit_message as bits
 from pymodbus.pdu import register_message as registers
 
+from edgeagent.driver.bus.doubt import Doubt
 from edgeagent.driver.line.port import LinkLost, SerialPort
 from edgeagent.errors import PeerMisbehaved
 
 CHECKSUM_BYTES = 2
 QUIET_CHARACTERS = 3.5
 QUIET_S_LEAST = 0.002
-LATE_S = 0.3
-"""After a missing answer the bus must be quiet this long before the next request."""
+LATE_S = 5.0
+"""How long after its request an answer may still come, unless the profile says so: gateways and sleepy meters."""
 
 FUNCTIONS = (1, 2, 3, 4, 5, 6, 15, 16)
 REASONS = {
@@ -55,9 +56,10 @@ class ModbusRefused(Struct, frozen=True):
 
 
 class ModbusUnknown(Struct, frozen=True):
-    """No valid answer came in time. A write may have happened."""
+    """No valid answer came in time. A write may have happened, unless nothing was `sent`."""
 
     because: str
+    sent: bool = True
 
 
 ModbusOutcome = ModbusDone | ModbusRefused | ModbusUnknown
@@ -101,6 +103,11 @@ def find_answer(heard: bytes, wanted: Expected) -> bytes | None:
     return None
 
 
+def may_be_taken_for(missing: Expected, wanted: Expected) -> bool:
+    """Return whether the answer to one request, or its refusal, could be taken for the answer to another."""
+    return (missing.unit, missing.function) == (wanted.unit, wanted.function)
+
+
 def _is_right(frame: bytes, wanted: Expected) -> bool:
     if FramerRTU.compute_CRC(frame[:-CHECKSUM_BYTES]) != int.from_bytes(frame[-CHECKSUM_BYTES:], "big"):
         return False
@@ -140,11 +147,15 @@ def without_echo(heard: bytes, sent: bytes) -> bytes:
 class ModbusClient:
     """Speaks with the units on one line; one transaction at a time. `local_echo`: the adapter hears itself."""
 
-    def __init__(self, port: SerialPort, *, timeout_s: float = 1.0, local_echo: bool = False) -> None:
+    def __init__(
+        self, port: SerialPort, *, timeout_s: float = 1.0, local_echo: bool = False, late_s: float = LATE_S
+    ) -> None:
         self.port = port
         self.timeout_s = timeout_s
         self.local_echo = local_echo
-        self._doubtful = False
+        self._doubt: Doubt[Expected] = Doubt(
+            port, late_s, lambda heard, missing: find_answer(heard, missing) is not None
+        )
         self._turn = threading.Lock()
 
     def read_holding(self, unit: int, address: int, count: int = 1) -> ModbusOutcome:
@@ -179,26 +190,33 @@ class ModbusClient:
 
     def _ask(self, request: ModbusPDU, count: int) -> ModbusOutcome:
         with self._turn:
-            until = time.monotonic() + self.timeout_s
             frame = FramerRTU(DecodePDU(False)).buildFrame(request)
+            wanted = expected_answer(frame, count)
             try:
+                # RTU has no sequence numbers: the answer that did not come must not become the next request's.
+                self._doubt.drain(lambda missing: may_be_taken_for(missing, wanted))
+                until = time.monotonic() + self.timeout_s
                 if not self._quiet(until):
-                    return ModbusUnknown("the bus was never quiet; nothing was sent")
-                since = self.port.offset
-                if self.port.write(frame, timeout_s=max(0.0, until - time.monotonic())) < len(frame):
-                    return ModbusUnknown("the request was not taken whole")
-                outcome = self._answer(frame, expected_answer(frame, count), since, until)
-                self._doubtful = isinstance(outcome, ModbusUnknown)
-                return outcome
+                    return ModbusUnknown("the bus was never quiet; nothing was sent", sent=False)
+                return self._sent(frame, wanted, until)
             except LinkLost as lost:
                 return ModbusUnknown(str(lost))
 
+    def _sent(self, frame: bytes, wanted: Expected, until: float) -> ModbusOutcome:
+        since, sent_at = self.port.offset, time.monotonic()
+        outcome: ModbusOutcome | None = None
+        try:
+            whole = self.port.write(frame, timeout_s=max(0.0, until - sent_at)) == len(frame)
+            unsent = ModbusUnknown("the request was not taken whole")
+            outcome = self._answer(frame, wanted, since, until) if whole else unsent
+            return outcome
+        finally:
+            if outcome is None or isinstance(outcome, ModbusUnknown):
+                self._doubt.missed(wanted, sent_at, since + len(frame) * self.local_echo)
+
     def _quiet(self, until: float) -> bool:
-        """Wait for the silence that a frame needs before it; late answers go by."""
+        """Wait for the silence that a frame needs before it."""
         silence_s = max(QUIET_S_LEAST, QUIET_CHARACTERS * 11 / self.port.settings.baud)
-        if self._doubtful:
-            # RTU has no sequence numbers: the answer that did not come must not become the next request's.
-            silence_s = max(silence_s, min(LATE_S, self.timeout_s / 2))
         while time.monotonic() < until:
             if not self.port.wait(self.port.offset, silence_s)[0]:
                 return True

@@ -1,6 +1,6 @@
-"""What does an instrument answer to a SCPI line? One line out, one line back, within one deadline.
+"""Lines of a SCPI instrument: one out, one back, within one deadline.
 
-SCPI answers carry no number, so after a missing answer the line is not trusted until it was quiet again.
+SCPI answers carry no number, so after a missing answer the line is doubtful (`doubt.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import time
 
 from msgspec import Struct
 
+from edgeagent.driver.bus.doubt import Doubt
 from edgeagent.driver.line.port import LinkLost, SerialPort
 from edgeagent.errors import PeerMisbehaved
 
@@ -17,6 +18,8 @@ ANSWER_BYTES_MAX = 65_536
 """A long waveform in text; a longer one is somebody else's data."""
 
 RESYNC_S = 0.3
+LATE_S = 10.0
+"""How long after its question an answer may still come, unless the profile says so: a sweep, a calibration."""
 
 
 class ScpiDone(Struct, frozen=True):
@@ -26,9 +29,10 @@ class ScpiDone(Struct, frozen=True):
 
 
 class ScpiUnknown(Struct, frozen=True):
-    """No answer in time, or nonsense. A command may have happened."""
+    """No answer in time, or nonsense. A command may have happened, unless nothing was `sent`."""
 
     because: str
+    sent: bool = True
 
 
 ScpiOutcome = ScpiDone | ScpiUnknown
@@ -50,56 +54,101 @@ def line_of(heard: bytes, terminator: bytes = b"\n") -> str | None:
 
 
 class ScpiClient:
-    """Speaks with one instrument over one port."""
+    """Speaks with one instrument over one port.
 
-    def __init__(self, port: SerialPort, *, terminator: bytes = b"\n") -> None:
+    `echo`: it gives back each line it was sent. `answers_every_command`: it answers a command with a line too.
+    `late_s`: how long after its question an answer may still come.
+    """
+
+    def __init__(
+        self,
+        port: SerialPort,
+        *,
+        terminator: bytes = b"\n",
+        echo: bool = False,
+        answers_every_command: bool = False,
+        late_s: float = LATE_S,
+    ) -> None:
         self.port = port
         self.terminator = terminator
-        self._doubtful = True
+        self.echo = echo
+        self.answers_every_command = answers_every_command
+        self._doubt: Doubt[int] = Doubt(port, late_s, self._has_lines)
+        self._fresh = True
+        self._told = 0
         self._turn = threading.Lock()
 
     def ask(self, query: str, timeout_s: float = 3.0) -> ScpiOutcome:
         """Send a query and return its answer."""
-        with self._turn:
-            until = time.monotonic() + timeout_s
-            try:
-                since, problem = self._say(query, until)
-                return problem or self._answer(since, until)
-            except LinkLost as lost:
-                return ScpiUnknown(str(lost))
+        return self._exchanged(query, timeout_s, answers=True)
 
     def tell(self, command: str, timeout_s: float = 3.0) -> ScpiOutcome:
-        """Send a command that has no answer."""
+        """Send a command that asks nothing. What the instrument says to it, if it does, is its answer."""
+        outcome = self._exchanged(command, timeout_s, answers=self.answers_every_command)
+        self._told += not self.answers_every_command
+        return outcome
+
+    def _exchanged(self, line: str, timeout_s: float, *, answers: bool) -> ScpiOutcome:
+        if not line or any(not 0x20 <= ord(c) <= 0x7E for c in line):
+            return ScpiUnknown(f"{line!r} is not one line of text; nothing was sent", sent=False)
         with self._turn:
             try:
-                _, problem = self._say(command, time.monotonic() + timeout_s)
-                return problem or ScpiDone("")
+                self._doubt.drain(lambda _: True)  # SCPI answers carry no number: any may be any other's.
+                until = time.monotonic() + timeout_s
+                if not self._quiet(until):
+                    return ScpiUnknown("the line was never quiet; nothing was sent", sent=False)
+                return self._sent(line, until, answers=answers)
             except LinkLost as lost:
                 return ScpiUnknown(str(lost))
 
-    def _say(self, line: str, until: float) -> tuple[int, ScpiOutcome | None]:
-        if not line or any(not 0x20 <= ord(c) <= 0x7E for c in line):
-            return 0, ScpiUnknown(f"{line!r} is not one line of text; nothing was sent")
-        while self._doubtful and self.port.wait(self.port.offset, RESYNC_S)[0]:
-            if time.monotonic() >= until:
-                return 0, ScpiUnknown("the line was never quiet; nothing was sent")
-        since = self.port.offset
-        data = line.encode() + self.terminator
-        if self.port.write(data, timeout_s=max(0.0, until - time.monotonic())) < len(data):
-            return since, ScpiUnknown("the line was not taken whole")
-        return since, None
+    def _sent(self, line: str, until: float, *, answers: bool) -> ScpiOutcome:
+        since, sent_at, data = self.port.offset, time.monotonic(), line.encode() + self.terminator
+        outcome: ScpiOutcome | None = None
+        try:
+            taken = self.port.write(data, timeout_s=max(0.0, until - sent_at))
+            whole = taken == len(data)
+            outcome = self._answer(line, since, until, answers=answers) if whole else ScpiUnknown("not taken whole")
+            return outcome
+        finally:
+            if not isinstance(outcome, ScpiDone):
+                self._doubt.missed(self.echo + answers, sent_at, since)
 
-    def _answer(self, since: int, until: float) -> ScpiOutcome:
-        self._doubtful = True
-        heard = b""
-        while (left := until - time.monotonic()) > 0:
-            portion, since = self.port.wait(since, left)
-            heard += portion
+    def _quiet(self, until: float) -> bool:
+        """Before the first exchange: whatever an instrument still says is nobody's answer."""
+        while self._fresh and self.port.wait(self.port.offset, RESYNC_S)[0]:
+            if time.monotonic() >= until:
+                return False
+        self._fresh = False
+        return True
+
+    def _answer(self, line: str, since: int, until: float, *, answers: bool) -> ScpiOutcome:
+        heard, wanted = b"", ([line] if self.echo else []) + ([None] if answers else [])
+        while wanted:
             try:
-                line = line_of(heard, self.terminator)
+                said = line_of(heard, self.terminator)
             except PeerMisbehaved as error:
                 return ScpiUnknown(str(error))
-            if line is not None:
-                self._doubtful = False
-                return ScpiDone(line)
-        return ScpiUnknown("no answer in time")
+            if said is None:
+                left = until - time.monotonic()
+                if left <= 0:
+                    return ScpiUnknown("no answer in time")
+                portion, since = self.port.wait(since, left)
+                heard += portion
+                continue
+            heard = heard.partition(self.terminator)[2]
+            if not said and self._told and answers:
+                self._told -= 1  # An answer to a command that we did not wait for (LibreVNA#69).
+            elif said == line and wanted[0] is None and not self.echo:
+                continue  # An echo that the profile does not know of is no answer either.
+            elif (expected := wanted[0]) is None:
+                self._told = 0
+                return ScpiDone(said)
+            elif said == expected:
+                wanted.pop(0)
+            else:
+                return ScpiUnknown(f"instead of the echo of {line!r} came {said[:40]!r}")
+        return ScpiDone("")
+
+    def _has_lines(self, heard: bytes, count: int) -> bool:
+        lines = heard.split(self.terminator)[:-1]
+        return sum(bool(line.strip()) for line in lines) >= count

@@ -1,0 +1,141 @@
+"""Late answers on buses: none becomes another request's. Devices on pseudo-terminals that take their time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import threading
+import time
+import tty
+from collections.abc import Callable, Iterator
+
+import pytest
+
+pytest.importorskip("pymodbus", reason="pymodbus is not installed: pip install edgeagent[serial]")
+
+from pymodbus.framer.rtu import FramerRTU
+
+from edgeagent.driver.bus.modbus import ModbusClient, ModbusDone, ModbusUnknown
+from edgeagent.driver.bus.scpi import ScpiClient, ScpiDone, ScpiUnknown
+from edgeagent.driver.line.port import PortSettings, SerialPort
+
+Device = Callable[[Callable[[bytes], list[tuple[float, bytes]]]], SerialPort]
+
+
+@pytest.fixture
+def device() -> Iterator[Device]:
+    """Start a device that answers each portion with (delay, bytes); give the port to it."""
+    theirs: list[int] = []
+    threads: list[threading.Thread] = []
+    ports: list[SerialPort] = []
+
+    def started(answers: Callable[[bytes], list[tuple[float, bytes]]]) -> SerialPort:
+        end, ours = pty.openpty()
+        tty.setraw(ours)
+        theirs.append(ours)
+
+        def live() -> None:
+            with contextlib.suppress(OSError):
+                while portion := os.read(end, 256):
+                    # What was said in one breath is two requests all the same.
+                    for request in portion.splitlines(keepends=True) if b"\n" in portion[-1:] else [portion]:
+                        for delay_s, data in answers(request):
+                            time.sleep(delay_s)
+                            os.write(end, data)
+            os.close(end)
+
+        threads.append(threading.Thread(target=live, daemon=True))
+        threads[-1].start()
+        port = SerialPort(PortSettings(os.ttyname(ours)))
+        port.open()
+        ports.append(port)
+        return port
+
+    yield started
+    for port in ports:
+        port.close()
+    for end in theirs:
+        os.close(end)
+    for thread in threads:
+        thread.join(5)
+
+
+def register(request: bytes, delay_s: float) -> list[tuple[float, bytes]]:
+    """Answer a read of one register with 100 and its address, after the delay."""
+    body = bytes([request[0], request[1], 2]) + (100 + int.from_bytes(request[2:4], "big")).to_bytes(2, "big")
+    return [(delay_s, body + FramerRTU.compute_CRC(body).to_bytes(2, "big"))]
+
+
+def test_pymodbus_538_a_late_answer_is_not_the_next_registers(device: Device) -> None:
+    client = ModbusClient(device(lambda request: register(request, 0.5)), timeout_s=0.3, late_s=3)
+    assert isinstance(client.read_holding(7, 1), ModbusUnknown)
+    for address in (2, 3, 4):
+        assert client.read_holding(7, address) in (
+            ModbusDone((100 + address,)),
+            ModbusUnknown("no valid answer within 0.3 s; 0 other bytes came"),
+        )
+
+
+def test_after_the_late_answer_came_the_line_is_trusted_again(device: Device) -> None:
+    delays = iter((0.5, 0.0, 0.0))
+    client = ModbusClient(device(lambda request: register(request, next(delays))), timeout_s=0.3, late_s=60)
+    assert isinstance(client.read_holding(7, 1), ModbusUnknown)
+    assert client.read_holding(7, 2) == ModbusDone((102,))
+
+
+def test_a_missing_answer_of_one_unit_does_not_hold_up_another(device: Device) -> None:
+    answers = lambda request: register(request, 0) if request[0] == 8 else []  # noqa: E731  # one line a device
+    client = ModbusClient(device(answers), timeout_s=0.3, late_s=60)
+    assert isinstance(client.read_holding(7, 1), ModbusUnknown)
+    assert client.read_holding(8, 2) == ModbusDone((102,))
+
+
+def instrument(*, echo: bool = False, confirms: bytes = b"", slow_s: float = 0.0) -> Callable[[bytes], list]:  # type: ignore[type-arg]
+    """An instrument: its identity, *OPC? that may take long, and commands that it may confirm."""
+
+    def answers(heard: bytes) -> list[tuple[float, bytes]]:
+        said = [(0.0, heard)] if echo else []
+        if heard == b"*IDN?\n":
+            return [*said, (0.0, b"ACME,1\n")]
+        if heard == b"*OPC?\n":
+            return [*said, (slow_s, b"1\n")]
+        return [*said, (0.02, confirms)] if confirms else said
+
+    return answers
+
+
+def test_pyvisa_py_376_the_answer_to_a_long_query_is_not_the_next_ones(device: Device) -> None:
+    client = ScpiClient(device(instrument(slow_s=0.6)))
+    assert isinstance(client.ask("*OPC?", 0.2), ScpiUnknown)
+    assert client.ask("*IDN?") == ScpiDone("ACME,1")
+
+
+def test_libre_vna_69_an_empty_answer_to_a_command_is_not_the_next_ones(device: Device) -> None:
+    client = ScpiClient(device(instrument(confirms=b"\n")))
+    assert client.tell("OUTP ON") == ScpiDone("")
+    assert client.ask("*IDN?") == ScpiDone("ACME,1")
+    assert client.ask("*IDN?") == ScpiDone("ACME,1")
+
+
+def test_an_instrument_that_answers_every_command_says_what(device: Device) -> None:
+    client = ScpiClient(device(instrument(confirms=b"OK\n")), answers_every_command=True)
+    assert client.tell("OUTP ON") == ScpiDone("OK")
+    assert client.ask("*IDN?") == ScpiDone("ACME,1")
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_pycqed_81_an_echo_is_not_an_answer(device: Device, known: bool) -> None:
+    client = ScpiClient(device(instrument(echo=True)), echo=known)
+    assert client.ask("*IDN?") == ScpiDone("ACME,1")
+    assert client.ask("*OPC?") == ScpiDone("1")
+
+
+def test_an_echo_that_does_not_come_is_no_answer_lost(device: Device) -> None:
+    client = ScpiClient(device(instrument()), echo=True, late_s=0.5)
+    assert isinstance(client.ask("*IDN?", 0.2), ScpiUnknown)
+
+
+def test_what_was_not_sent_says_so(device: Device) -> None:
+    outcome = ScpiClient(device(instrument())).ask("two\nlines")
+    assert outcome == ScpiUnknown("'two\\nlines' is not one line of text; nothing was sent", sent=False)
