@@ -61,6 +61,8 @@ PURE_ALLOWED = {
 PURE_EXCEPTIONS = {
     # A user's Pydantic model is looked for among the modules that the user has loaded; nothing is imported for it.
     "shape/fields.py": {"sys", "pydantic_core"},
+    # The words of a language are data of the package, read once: no file of a user or of the machine.
+    "request/language.py": {"importlib", "tomllib"},
     "shape/terms.py": {"sys"},  # The same for a user's types of outlines.
 }
 DRIVER_HEIGHT = {"": 0, "line": 1, "bus": 2, "device": 3, "llama": 3, "remote": 3}

@@ -6,8 +6,9 @@ English only; in another language a request is one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+
+from edgeagent.request.language import ENGLISH
 
 CLAUSES_MAX = 4
 """The most parts of one request."""
@@ -15,11 +16,7 @@ CLAUSES_MAX = 4
 PLACES_MAX = 6
 """The most places that are proposed; a request with more is a text."""
 
-_JOINT = re.compile(
-    r"\s*;\s*|\s*,?\s+and\s+(?:also\s+|then\s+|after\s+that\s+)?|\s*,\s*(?:then|also)\s+|\s+then\s+"
-    r"|(?:(?<=[^\W\d_]{4})\.|[!?])\s+(?:(?:and|also|then)\s+)?",  # Not behind "Dr." or a number.
-    re.IGNORECASE,
-)
+_JOINT = ENGLISH.patterns.compiled("joint")  # Not behind "Dr." or a number.
 
 
 def divisions(request: str) -> Iterator[tuple[str, str]]:

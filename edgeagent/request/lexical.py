@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from edgeagent.core.agent import Tool
+from edgeagent.request.language import ENGLISH, word_set
 
 Scores = tuple[tuple[str, float], ...]
 """Tools by name with their scores, in the order they were asked for."""
@@ -30,19 +31,9 @@ PREFIX_CHARS_MIN = 4
 PREFIX_WEIGHT = 0.5
 
 _WORD = re.compile(r"[^\W_]+")
-_STOP = frozenset(
-    _WORD.findall(
-        "a an the this that these those of to for in on at by from with into as and or but if so than then it "
-        "its i me my we us our you your he she they them is are am be been being was were do does did don "
-        "doesn didn have has had will would can could shall should may might must not no there here what "
-        "which who whom whose how when where why please some any all just also now s t m re ll ve d"
-    )
-)
+_STOP = word_set(ENGLISH.words.stop)
 _CLAUSE = re.compile(r"(?<=[.;!])\s+")
-_DISCLAIMS = re.compile(
-    r"\b(?:never|do not|don't|not (?:for|to|meant)|other tools?|instead)\b|^use (?:the|an?)\b.*\btools?\b",
-    re.IGNORECASE,
-)
+_DISCLAIMS = ENGLISH.patterns.compiled("disclaims")
 _SNAKE = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
 _INNER_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _VOWEL = re.compile(r"[aeiouy]")
@@ -114,6 +105,11 @@ def stem(word: str) -> str:
             word = rest[:-1] if rest[-1] == rest[-2] and rest[-1] not in "aeiouls" else rest
             break
     return word[:-1] if word.endswith("e") and len(word) > 3 else word
+
+
+def stem_set(words: str) -> frozenset[str]:
+    """The stems of a table's words."""
+    return frozenset(map(stem, words.split()))
 
 
 def is_prefix(one: str, other: str) -> bool:

@@ -15,8 +15,10 @@ from edgeagent.request.calibration_weights import Fitted, fitted_for
 from edgeagent.request.call_odds import MISSING
 from edgeagent.request.choose import Chosen, choose
 from edgeagent.request.clauses import CLAUSES_MAX, divisions
-from edgeagent.request.evidence import Evidence, evidence_of, forbids, settled
+from edgeagent.request.evidence import Evidence, settled
+from edgeagent.request.findings import evidence_of, forbids
 from edgeagent.request.judge import Judge
+from edgeagent.request.language import ENGLISH
 from edgeagent.request.lexical import Scores
 from edgeagent.request.parts.words import begins_with_verb
 from edgeagent.request.tools import Tools
@@ -24,10 +26,10 @@ from edgeagent.request.tools import Tools
 CLEARLY = 1.0
 """Nats over what is needed for a call, from which on a part of a request asks for one by itself."""
 
-NO_TOOL = "None of my tools does that."
+NO_TOOL = ENGLISH.sentences.no_tool
 """What is said to a request whose verb excludes the tool that fits it best."""
 
-NOTHING_DONE = "Understood: nothing was done."
+NOTHING_DONE = ENGLISH.sentences.nothing_done
 """What is said to a request that forbids something."""
 
 NOTHING_SAID = Evidence()
@@ -91,7 +93,7 @@ def plan(
     asking = _Asking(tools, judge, fitted, fitted.needed if needed is None else needed, is_open)
     parts = _calls_in(request, asking) if is_open else ()
     planned = _joined(parts) if parts else _planned(request, asking)
-    return replace(planned, calls=tuple(_settled(call, judge) for call in planned.calls))
+    return replace(planned, calls=tuple(_settled(call, tools, judge) for call in planned.calls))
 
 
 def signs_of(request: str, tools: Tools, judge: Judge | None = None) -> dict[str, float]:
@@ -173,12 +175,13 @@ def _planned(request: str, asking: _Asking) -> Plan:
     return _of_one(PlannedCall(chosen.tools, evidence, scores, chosen.signs))
 
 
-def _settled(call: PlannedCall, judge: Judge | None) -> PlannedCall:
+def _settled(call: PlannedCall, tools: Tools, judge: Judge | None) -> PlannedCall:
     """The call with each argument held to one value that the request leaves open; by its words where nobody judges."""
     likelihoods: dict[str, Sequence[float]] = {}
     for each in call.evidence.open:
         values = [candidate.value for candidate in each.candidates]
-        told = None if judge is None else judge.values_of(call.tools[0], each.argument, values)
+        written = tools.by_name[call.tools[0]].written
+        told = None if judge is None else judge.values_of(written, each.argument, values)
         if told is None:
             return replace(call, evidence=settled(call.evidence, {}))
         likelihoods[each.argument] = told

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from edgeagent.core.agent import Tool
+from edgeagent.request.language import Act
 from edgeagent.request.lexical import Lexicon, Scores, purpose, stems
-from edgeagent.request.verbs import Act, act_of, acts_of, excludes
+from edgeagent.request.verbs import act_of, acts_of, excludes
 
 ACT_FITS = 1.0
 """Points of the lexical score for a tool that does what the request's verb asks for."""

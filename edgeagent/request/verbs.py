@@ -8,25 +8,14 @@ nothing. Knows no models.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
 
 from edgeagent.core.agent import Tool
-from edgeagent.request.lexical import options_in, purpose, stem, stems, words_of
+from edgeagent.request.language import ENGLISH, Act, word_set
+from edgeagent.request.lexical import options_in, purpose, stem, stem_set, stems, words_of
 
-Act = Literal["read", "make", "change", "remove", "start", "stop"]
-
-_WORDS_OF: Mapping[Act, str] = {
-    "read": "check read show list view display status inspect monitor watch get query fetch measure",
-    "make": "add create make log record save write register insert append schedule remind",
-    "change": "set change update adjust modify edit configure turn switch raise lower increase decrease control",
-    "remove": "delete remove erase clear cancel dismiss discard wipe undo uninstall",
-    "start": "start begin launch play resume run",
-    "stop": "stop end finish pause halt quit terminate",
-}
-_VERBS = {word: act for act, words in _WORDS_OF.items() for word in words.split()}
+_VERBS = {word: act for act, words in ENGLISH.verbs.acts.items() for word in words.split()}
 _ACTS = {stem(verb): act for verb, act in _VERBS.items()}
-
-_WEAK = frozenset(map(stem, words_of("get fetch query run make write end play turn watch control schedule record")))
+_WEAK = stem_set(ENGLISH.verbs.weak)
 """Verbs that say of a tool what it does, and little of a request: "get me a taxi", "turn the page"."""
 
 _EXCLUDED: Mapping[Act, frozenset[Act]] = {
@@ -39,8 +28,8 @@ _EXCLUDED: Mapping[Act, frozenset[Act]] = {
 }
 """What serves none of an act: tools that only do these."""
 
-_POLITE = frozenset(map(stem, ("want", "need", "like", "let", "help", "try", "go", "hit", "again", "now", "kindly")))
-_PARTICLES = frozenset(("in", "out", "off"))
+_POLITE = stem_set(ENGLISH.verbs.polite)
+_PARTICLES = word_set(ENGLISH.verbs.particles)
 """Behind a verb they make another one of it: to check in is not to look. Nor is what starts brewing about starting."""
 
 

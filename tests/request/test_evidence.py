@@ -12,7 +12,8 @@ from msgspec import Meta, Struct
 
 from edgeagent.core.agent import tool
 from edgeagent.grammar.calls import lowered_call
-from edgeagent.request.evidence import evidence_of, forbids, settled
+from edgeagent.request.evidence import settled
+from edgeagent.request.findings import evidence_of, forbids
 from edgeagent.shape.admits import admits
 from edgeagent.shape.nodes import Foreign
 from edgeagent.shape.pointer import Document

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from edgeagent.request.lexical import stem, stems
+from edgeagent.request.language import ENGLISH
+from edgeagent.request.lexical import stem, stem_set, stems
 from edgeagent.request.parts.units import UNITS, Unit
 
 Kind = Literal["number", "truth", "option", "text", "date", "list", "form", "other"]
@@ -29,8 +30,7 @@ _LISTED = re.compile(
 )
 _DEFAULT = re.compile(r"\(?\bdefaults?\b.*", re.IGNORECASE)
 _IN_UNIT = re.compile(r"(?:\bin |\bnumber of |\()([^\W\d_]+|%)(?=\W|$)")
-_DATES = frozenset(stem(word) for word in ("date", "dob", "birthday", "deadline"))
-_TIMES = frozenset(stem(word) for word in ("time", "when"))
+_DATES, _TIMES = stem_set(ENGLISH.arguments.date), stem_set(ENGLISH.arguments.time)
 
 
 @dataclass(frozen=True)

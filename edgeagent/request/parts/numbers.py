@@ -13,9 +13,11 @@ from decimal import Decimal
 from itertools import islice
 
 from edgeagent.core.quoting import numbers_in
-from edgeagent.request.lexical import is_prefix, stem
+from edgeagent.request.language import ENGLISH, word_set
+from edgeagent.request.lexical import is_prefix, stem, stem_set
 from edgeagent.request.parts.assign import Candidate
 from edgeagent.request.parts.declared import Argument
+from edgeagent.request.parts.signs import NumberSign
 from edgeagent.request.parts.units import PERCENT, UNITS, Unit
 from edgeagent.shape.admits import admits
 from edgeagent.shape.pointer import Document
@@ -26,14 +28,12 @@ _WORD = re.compile(r"[^\W_]+")
 _FORMULA = re.compile(r"[a-z)](?:\^|\*\*)\d|\d[abnt-z](?![a-z\d])|[a-z)] ?[*/] ?\d|\d\*[a-z(]")
 _FORMULA_RUN = re.compile(r"[\w.()^*/]+(?: ?[-+*/^=] ?[\w.()^*/]+)+|[\w.()^*]+")
 _NAMED = re.compile(r"[^\W\d_]\w*\s*=\s*$")
-_SMALL = "two three four five six seven eight nine ten eleven twelve"
-_NUMBER_WORDS = {word: number for number, word in enumerate(_WORD.findall(_SMALL), 2)}
-_NUMBER_WORDS |= {"fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60}
-_ONE = ("a", "an", "one")  # A number only before a unit: "for a minute", not "the south one".
+_NUMBER_WORDS = ENGLISH.numbers.words
+_ONE = word_set(ENGLISH.numbers.one)  # A number only before a unit: "for a minute", not "the south one".
 _PLAIN_EXPONENT = re.compile(r"-?\d+(?:\.\d+)?e[+-]?\d{1,2}")
-_TIMES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
+_TIMES = ENGLISH.numbers.times
 _SHORT_TIMES = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000}  # Behind an amount of money: "$2M".
-_BETWEEN = frozenset(_WORD.findall("minus negative number no of is are to at equals equal as the a an was be in with"))
+_MINUS, _BETWEEN = word_set(ENGLISH.numbers.minus), word_set(ENGLISH.numbers.between)
 _VARIABLE = re.compile(r"[abnt-z](?![^\W_])")  # `3x`; capitals are units, as in 298K.
 
 WORDS_AROUND = 3
@@ -44,31 +44,7 @@ NUMBER_MAX = 10**15
 MENTIONS_MAX = 64
 """The most numbers of a request that are looked at: more is a table, not a request."""
 
-WEIGHTS = {
-    "named before": 2.5,
-    "named behind": 1.4,
-    "named further before": 1.1,
-    "described before": 1.0,
-    "described behind": 0.9,
-    "money for money": 0.7,
-    "in its unit": 1.2,
-    "count for a count": 1.0,
-    "percentage for a share": 0.6,
-    "named before, with others": 0.2,
-    "named further behind": 0.2,
-    "year for a year": 1.5,
-    "percentage for another": -0.2,
-    "no year for a year": -1.5,
-    "no money for money": -0.5,
-    "money for another": -0.5,
-    "in a word": -0.5,
-    "no percentage for a share": -0.5,
-    "year for another": -0.6,
-    "another named further before": -0.2,
-    "another named behind": -0.7,
-    "another named before": -2.1,
-    "whole for a fraction": -0.9,
-}
+WEIGHTS = ENGLISH.numbers.weights
 """Nats by sign, fitted as a conditional logit on the even rows of BFCL's `simple_python`, `multiple`, `live_simple`.
 
 Those of units and years are ours: these rows hardly have any that are not decided by something else.
@@ -77,21 +53,8 @@ Those of units and years are ours: these rows hardly have any that are not decid
 OWN = 1.2
 """Nats of evidence from which on a number is an argument's own, whatever the others get."""
 
-_MONEY = frozenset(
-    stem(word)
-    for word in _WORD.findall(
-        "amount price budget cost fee salary income principal investment payment value deposit payout loan revenue "
-        "balance money usd dollar rent expense contribution"
-    )
-)
-_SHARES = frozenset(
-    stem(word)
-    for word in _WORD.findall(
-        "rate percent percentage yield return probability interest discount tax share ratio growth fraction frequency"
-    )
-)
-_COUNTS = frozenset(stem(word) for word in _WORD.findall("count number num limit top quantity total result"))
-_YEAR = stem("year")
+_MONEY, _SHARES = stem_set(ENGLISH.numbers.money), stem_set(ENGLISH.numbers.share)
+_COUNTS, _YEAR = stem_set(ENGLISH.numbers.count), stem(ENGLISH.numbers.year)
 
 
 @dataclass(frozen=True)
@@ -135,7 +98,7 @@ def _mentions(request: str, spelled: str) -> Iterator[Mention]:
         value = _value(part, unit is not None, bool(behind))
         if value is None or (times == 1 and unit is None and _VARIABLE.match(spelled, end)):
             continue
-        if parts[place - 1 : place] in (["minus"], ["negative"]):
+        if set(parts[place - 1 : place]) & _MINUS:
             value = -abs(value)
         end = found[after - 1].end()
         around = (_before(parts[:place]), _behind(behind))
@@ -187,71 +150,71 @@ def _value(part: str, has_unit: bool, is_followed: bool) -> Decimal | None:
 # -- signs ---------------------------------------------------------------------------------------------------------
 
 
-def number_signs(mention: Mention, argument: Argument) -> list[str]:
+def number_signs(mention: Mention, argument: Argument) -> list[NumberSign]:
     """What speaks for and against a number as this argument."""
     return [*_word_signs(mention, argument), *_unit_signs(mention, argument), *_size_signs(mention, argument)]
 
 
-def _word_signs(mention: Mention, argument: Argument) -> Iterator[str]:
+def _word_signs(mention: Mention, argument: Argument) -> Iterator[NumberSign]:
     before, behind, own, rivals = mention.before, mention.behind, argument.own, argument.rivals
     of_both = any(_says(word, own) for word in before) and any(_says(word, rivals) for word in before)
     if before and not of_both:  # "base and height as 6 and 10" says which they are by the order alone.
         if _says(before[0], own):
-            yield "named before"
+            yield NumberSign.NAMED_BEFORE
         elif any(_says(word, own) for word in before[1:]):
-            yield "named further before"
+            yield NumberSign.NAMED_FURTHER_BEFORE
         elif before[0] in argument.words:
-            yield "named before, with others"
+            yield NumberSign.NAMED_BEFORE_WITH_OTHERS
         if _says(before[0], rivals):
-            yield "another named before"
+            yield NumberSign.ANOTHER_NAMED_BEFORE
         elif any(_says(word, rivals) for word in before[1:]):
-            yield "another named further before"
+            yield NumberSign.ANOTHER_NAMED_FURTHER_BEFORE
         if any(word in argument.about for word in before):
-            yield "described before"
+            yield NumberSign.DESCRIBED_BEFORE
     if behind:
         if _says(behind[0], own):
-            yield "named behind"
+            yield NumberSign.NAMED_BEHIND
         elif any(_says(word, own) for word in behind[1:2]):
-            yield "named further behind"
+            yield NumberSign.NAMED_FURTHER_BEHIND
         if _says(behind[0], rivals):
-            yield "another named behind"
+            yield NumberSign.ANOTHER_NAMED_BEHIND
         if any(word in argument.about for word in behind[:2]):
-            yield "described behind"
+            yield NumberSign.DESCRIBED_BEHIND
 
 
 def _says(word: str, names: Iterable[str]) -> bool:
     return any(word == name or is_prefix(word, name) for name in names)
 
 
-def _unit_signs(mention: Mention, argument: Argument) -> Iterator[str]:
+def _unit_signs(mention: Mention, argument: Argument) -> Iterator[NumberSign]:
     unit = argument.unit
     if unit is not None and mention.unit is not None:
-        yield "in its unit" if unit.kind == mention.unit.kind else "in another unit"
+        yield NumberSign.IN_ITS_UNIT if unit.kind == mention.unit.kind else NumberSign.IN_ANOTHER_UNIT
     money = bool(argument.words & _MONEY) or "dollar" in argument.description.casefold()
     if mention.money:
-        yield "money for money" if money else "money for another"
+        yield NumberSign.MONEY_FOR_MONEY if money else NumberSign.MONEY_FOR_ANOTHER
     elif money:
-        yield "no money for money"
+        yield NumberSign.NO_MONEY_FOR_MONEY
     share = bool(argument.words & _SHARES)
     if mention.unit == PERCENT:
-        yield "percentage for a share" if share else "percentage for another"
+        yield NumberSign.PERCENTAGE_FOR_A_SHARE if share else NumberSign.PERCENTAGE_FOR_ANOTHER
     elif share:
-        yield "no percentage for a share"
+        yield NumberSign.NO_PERCENTAGE_FOR_A_SHARE
 
 
-def _size_signs(mention: Mention, argument: Argument) -> Iterator[str]:
+def _size_signs(mention: Mention, argument: Argument) -> Iterator[NumberSign]:
     whole = mention.value == mention.value.to_integral_value()
     is_year = whole and 1000 <= mention.value <= 2100 and mention.unit is None and not mention.money
     if is_year:
-        yield "year for a year" if _YEAR in argument.words else "year for another"
+        yield NumberSign.YEAR_FOR_A_YEAR if _YEAR in argument.words else NumberSign.YEAR_FOR_ANOTHER
     elif _YEAR in argument.words and mention.behind[:1] != (_YEAR,):
-        yield "no year for a year"
+        yield NumberSign.NO_YEAR_FOR_A_YEAR
     elif whole and mention.unit is None and mention.behind and argument.words & _COUNTS and not _is_one_of(argument):
-        yield "count for a count"
+        yield NumberSign.COUNT_FOR_A_COUNT
     if not mention.in_digits:
-        yield "in a word"
+        yield NumberSign.IN_A_WORD
     if whole and argument.schema.get("type") == "number":
-        yield "whole for a fraction"
+        yield NumberSign.WHOLE_FOR_A_FRACTION
 
 
 def _is_one_of(argument: Argument) -> bool:

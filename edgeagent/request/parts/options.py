@@ -6,20 +6,18 @@ import re
 from collections.abc import Sequence
 
 from edgeagent.core.quoting import names_option
-from edgeagent.request.lexical import PREFIX_WEIGHT, is_prefix, stem, stems
+from edgeagent.request.language import ENGLISH, word_set
+from edgeagent.request.lexical import PREFIX_WEIGHT, is_prefix, stem, stem_set, stems
 from edgeagent.request.parts.declared import Argument, name_stems
 
 _WORD = re.compile(r"[^\W_]+")
-_OPPOSITES = (("open", "close"), ("open", "shut"), ("on", "off"), ("enable", "disable"), ("start", "stop"))
+_OPPOSITES = ENGLISH.truth.opposites
 _SWITCHED = {
-    True: re.compile(r"\b(?:turn|switch)\w*\b[^.]{0,40}?\bon\b", re.IGNORECASE),
-    False: re.compile(r"\b(?:turn|switch)\w*\b[^.]{0,40}?\boff\b", re.IGNORECASE),
+    True: ENGLISH.patterns.compiled("switched_on"),
+    False: ENGLISH.patterns.compiled("switched_off"),
 }
-_DENIES = frozenset(("no", "not", "without", "exclude", "excluding", "skip", "never", "don't", "don", "except", "omit"))
-_AUXILIARY = frozenset(
-    stem(word)
-    for word in _WORD.findall("include included is allow use show get return has only with enable apply require")
-)
+_DENIES = word_set(ENGLISH.truth.denies)
+_AUXILIARY = stem_set(ENGLISH.truth.auxiliary)
 
 
 def named_options(options: Sequence[str], request: str) -> list[str]:

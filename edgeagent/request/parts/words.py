@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from edgeagent.request.language import ENGLISH, word_set
 from edgeagent.request.lexical import stem
 
 # A word ends before punctuation that is followed by a space, so that `a.b/c`, `6:30` and `2,000` stay whole.
@@ -17,48 +18,15 @@ _LEADING = "'‘’`$€£#"
 _POSSESSIVE = re.compile(r"['’]s?$")
 _QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|(?<!\w)'((?:[^']|(?<=\w)'(?=\w))+?)'(?!\w)|(?<!\w)‘([^’]+)’|`([^`]+)`")
 
-_SPLIT = re.compile(r"[^\W_]+")
-
-ARTICLES = frozenset(("the", "a", "an", "my", "our", "your", "his", "her", "their", "its", "this", "that", "these"))
-
-PREPOSITIONS = frozenset(
-    _SPLIT.findall(
-        "in on at from to for of by with without about between near around into onto over under through via during "
-        "within after before until till since against among across per using as toward towards than versus vs "
-        "along beside besides including excluding like regarding concerning nearby following based starting ending "
-        "named called titled dated numbered involving related specializing considering located"
-    )
-)
-
-_FUNCTION = frozenset(
-    _SPLIT.findall(
-        "i me we us you he she they them it is are am was were be been being do does did done have has had having "
-        "will would can could shall should may might must what which who whom whose where when why how there here and "
-        "or but nor so if then else not no please also just very too only all any some each every both either neither "
-        "more most much many few less least get find give show tell want need know let make please help would like "
-        "look looking up off down out saying says said provide calculate compute determine search fetch retrieve s"
-    )
-)
+ARTICLES = word_set(ENGLISH.words.articles)
+PREPOSITIONS = word_set(ENGLISH.words.prepositions)
+_FUNCTION = word_set(ENGLISH.words.function)
 """Words between which a text may stand, and of which it is hardly ever made."""
 
-_COMMANDS = frozenset(
-    _SPLIT.findall(
-        "add analyze answer arrange ask assess book bring buy call cancel change check choose classify clean "
-        "clear close collect compare compile compose configure confirm convert copy count create decrease define "
-        "delete describe design determine detect develop display divide draw draft edit enter estimate evaluate "
-        "examine execute explain explore export extract figure file filter fix forecast format generate grab "
-        "identify increase inform install invest launch learn list locate log look lower make measure meet modify "
-        "monitor move multiply name note notify obtain open order organize outline pay perform pick place plan "
-        "play plot post predict prepare print process propose purchase put raise rank rate read recommend record "
-        "reduce register remind remove rent repeat reply report request reserve reset return review run save say "
-        "schedule see select sell send set share simulate solve sort specify start state stop subtract suggest "
-        "sum summarize switch take tell test track transfer translate turn update upload use verify view visit "
-        "walk watch write"
-    )
-)
+_COMMANDS = word_set(ENGLISH.words.commands)
 """Verbs that ask for something, behind `please`, `you`, `to`, or where a sentence begins; else they are nouns."""
 
-_LEADS_COMMAND = frozenset(("please", "you", "to", "i", "we", "me", "and", "then"))
+_LEADS_COMMAND = word_set(ENGLISH.words.before_commands)
 
 
 @dataclass(frozen=True)

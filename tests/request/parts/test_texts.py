@@ -6,7 +6,8 @@ import pytest
 
 from edgeagent.request.parts.dates import whens_in
 from edgeagent.request.parts.declared import arguments_of
-from edgeagent.request.parts.texts import PARTS_KEPT, parts_of, text_candidates
+from edgeagent.request.parts.text_candidates import PARTS_KEPT, text_candidates
+from edgeagent.request.parts.texts import parts_of
 from edgeagent.request.parts.words import Words
 
 

@@ -1,0 +1,201 @@
+"""Findings of a request about each of a tool's arguments: what narrows it, and what must be asked for.
+
+Law: only what stands in the request counts as evidence, and no value is outside the argument's schema. An argument
+with a form of its own (a pattern), or with room for more than `QUOTED_CHARS_MAX` characters by its own declaration,
+stays free: a small model copies far better than it writes, but what is asked for there is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from edgeagent.core.agent import Tool
+from edgeagent.core.values import canonical_json
+from edgeagent.request.evidence import FREE, LEFT_OUT, Evidence, Open
+from edgeagent.request.language import ENGLISH
+from edgeagent.request.lexical import stem_set, stems, weighted_texts
+from edgeagent.request.parts.assign import Candidate
+from edgeagent.request.parts.dates import is_negative, is_past, speaks_of_time
+from edgeagent.request.parts.declared import Argument
+from edgeagent.request.parts.numbers import OWN, in_unit_of, is_foreign, number_weight
+from edgeagent.request.parts.options import named_options, yes_or_no
+from edgeagent.request.reading import OF_ITS_FORM, Pieces, Reading, fits, pieces_of
+from edgeagent.request.verbs import act_of, options_for
+
+TO_COME = stem_set(ENGLISH.arguments.to_come)
+"""Words of tools that have to do with what is to come."""
+
+_FORBIDS, _STILL_ASKS = ENGLISH.patterns.compiled("forbids"), ENGLISH.patterns.compiled("still_asks")
+_SENTENCES = ENGLISH.sentences
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """What is left of an argument (a schema, False for nothing, None for everything), why, and what to ask for."""
+
+    left: Any
+    why: str
+    question: str = ""
+    dealt: Candidate | None = None
+
+
+def forbids(request: str) -> bool:
+    """Whether the request begins by saying that something must not be done."""
+    return _FORBIDS.match(request) is not None and _STILL_ASKS.match(request) is None
+
+
+def evidence_of(tool: Tool, request: str) -> Evidence:
+    """What the request says of the tool's arguments."""
+    reading = Reading.of(tool, request)
+    pieces = pieces_of(reading)
+    narrowed, given, questions, why = [], [], [], []
+    dealt: dict[str, Candidate] = {}
+    for argument in reading.arguments.values():
+        finding, is_required = _finding(reading, pieces, argument), argument.required
+        left = finding.left
+        if finding.question and (is_required or left is False):
+            questions.append(finding.question)
+            continue
+        if finding.question:
+            left = False  # An option that nobody has named is left out.
+        if left is None or (left is False and is_required):
+            why.append((argument.name, FREE))
+            continue
+        if finding.dealt is not None:
+            dealt[argument.name] = finding.dealt
+        narrowed.append((tool.name, argument.name, canonical_json(left)))
+        why.append((argument.name, LEFT_OUT if left is False else finding.why))
+        if left is not False and not is_required:
+            given.append(argument.name)
+    asked = tuple(dict.fromkeys(stems(request)))
+    known = {word for text, _ in weighted_texts(tool) if text != request for word in stems(text)}
+    return Evidence(
+        tuple(narrowed),
+        tuple(given),
+        " ".join(questions),
+        _open(pieces),
+        tuple(why),
+        dealt,
+        asked,
+        tuple(word for word in asked if word not in known),
+    )
+
+
+def _open(pieces: Pieces) -> tuple[Open, ...]:
+    """The texts that words leave open, all of them if one is: what one gets another has not."""
+    is_open = any(len({each.value for each in row}) > 1 for row in pieces.texts.values())
+    return tuple(Open(name, tuple(row)) for name, row in pieces.texts.items()) if is_open else ()
+
+
+def _finding(reading: Reading, pieces: Pieces, argument: Argument) -> _Finding:
+    """What is left of the argument."""
+    name = argument.name
+    match argument.kind:
+        case "option":
+            return _of_options(reading, argument)
+        case "truth":
+            said = yes_or_no(argument, reading.request, reading.spoken)
+            return _Finding(False, "") if said is None else _Finding({"enum": [said]}, "said so")
+        case "number":
+            return _of_number(reading, pieces, argument)
+        case "text" | "date" if argument.required and (question := _asks_for_time(reading, argument)):
+            return _Finding(False, "", question)
+        case "date" if name in pieces.days:
+            return _one(pieces.days[name])
+        case "list" if name in pieces.lists:
+            return _one(pieces.lists[name])
+        case "text" if name in pieces.shared or _says_nothing(reading, pieces, argument):
+            return _Finding(False, "", _which(argument) if argument.required else "")
+        case "text" | "form" if name in pieces.texts:
+            row = pieces.texts[name]
+            return _Finding({"enum": list(dict.fromkeys(each.value for each in row))}, row[0].why)
+        case "form" if found := _of_that_form(reading, argument):
+            return _Finding({"enum": found}, OF_ITS_FORM)
+        case "text" | "list" | "date":
+            return _Finding(None if argument.required else False, FREE)
+    named = argument.words & set(stems(reading.request))
+    return _Finding(None if named else False, FREE)
+
+
+def _one(candidate: Candidate) -> _Finding:
+    return _Finding({"enum": [candidate.value]}, candidate.why, dealt=candidate)
+
+
+def _of_options(reading: Reading, argument: Argument) -> _Finding:
+    options = argument.schema["enum"]
+    named = named_options(options, reading.request) or options_for(act_of(reading.request), options)
+    if named:
+        return _Finding({"enum": named}, "named")
+    return _Finding(None, "", _SENTENCES.which_of.format(argument=_spoken(argument), options=_listed(options)))
+
+
+def _of_number(reading: Reading, pieces: Pieces, argument: Argument) -> _Finding:
+    if argument.name in pieces.numbers:
+        return _one(pieces.numbers[argument.name])
+    bounds = _bounds(argument.schema)
+    if _has_outside(reading, pieces, argument):
+        must = _SENTENCES.must_be.format(argument=_spoken(argument), bounds=bounds or _SENTENCES.whole)
+        return _Finding(False, "", must)
+    return _Finding(False, "", _which(argument, bounds) if argument.required else "")
+
+
+def _has_outside(reading: Reading, pieces: Pieces, argument: Argument) -> bool:
+    """Whether the request has a number for the argument that its schema does not let through."""
+    taken = list(pieces.numbers.values())
+    free = [each for each in reading.mentions if not any(each.begin < t.end and t.begin < each.end for t in taken)]
+    meant = [each for each in free if not is_foreign(argument, each)]
+    if not argument.required:
+        meant = [each for each in meant if number_weight(each, argument) >= OWN]
+    return bool(meant) and not any(fits(argument, float(in_unit_of(argument, each))) for each in meant)
+
+
+def _asks_for_time(reading: Reading, argument: Argument) -> str:
+    """What to ask where an argument is a time, and the request has none, or one that cannot be meant."""
+    if not argument.is_time or not reading.is_read:
+        return ""
+    if not speaks_of_time(reading.request):
+        return _which(argument)
+    if is_negative(reading.request):
+        return _SENTENCES.not_negative.format(argument=_spoken(argument))
+    if reading.spoken & TO_COME and is_past(reading.request):
+        return _SENTENCES.not_past.format(argument=_spoken(argument))
+    return ""
+
+
+def _says_nothing(reading: Reading, pieces: Pieces, argument: Argument) -> bool:
+    """Whether no part of the request could be a required text."""
+    return argument.required and reading.is_read and argument.name not in pieces.texts
+
+
+def _of_that_form(reading: Reading, argument: Argument) -> list[str]:
+    """The word of the request that an optional argument's pattern lets through; none if it lets several through."""
+    words = dict.fromkeys(word.text for word in reading.said.words if not word.text.isalpha())
+    found = [word for word in words if fits(argument, word)]
+    return found if len(found) == 1 else []
+
+
+# -- in words ------------------------------------------------------------------------------------------------------
+
+
+def _which(argument: Argument, bounds: str = "") -> str:
+    sentence = _SENTENCES.which_within if bounds else _SENTENCES.which
+    return sentence.format(argument=_spoken(argument), bounds=bounds)
+
+
+def _spoken(argument: Argument) -> str:
+    return argument.name.replace("_", " ")
+
+
+def _bounds(schema: Mapping[str, Any]) -> str:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if low is not None and high is not None:
+        return _SENTENCES.from_to.format(low=f"{low:g}", high=f"{high:g}")
+    if low is not None:
+        return _SENTENCES.at_least.format(low=f"{low:g}")
+    return _SENTENCES.at_most.format(high=f"{high:g}") if high is not None else ""
+
+
+def _listed(options: Sequence[str]) -> str:
+    return f"{', '.join(options[:-1])}{_SENTENCES.or_}{options[-1]}" if len(options) > 1 else options[0]

@@ -1,0 +1,191 @@
+"""One language, as data: its words, patterns, weights and sentences, read from `<language>.toml` and checked.
+
+Law: nothing is left out and nothing is unknown, or the error names it; so no sign counts nothing by a slip. The tables
+are part of the package, and this is the one place that reads them.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+import msgspec
+
+from edgeagent.errors import ConfigError
+from edgeagent.request.parts.signs import NumberSign, TextSign
+
+Act = Literal["read", "make", "change", "remove", "start", "stop"]
+Role = Literal["from", "to", "place", "by", "about", "with", "for"]
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of the file. Texts are words with spaces between them."""
+
+
+class WordTable(_Table, frozen=True):
+    """Words of any sentence; `before_commands` are those behind which a verb asks for something."""
+
+    stop: str
+    articles: str
+    prepositions: str
+    function: str
+    commands: str
+    before_commands: str
+    indefinite: str
+    whatever: str
+
+
+class PatternTable(_Table, frozen=True):
+    """Regular expressions."""
+
+    forbids: str
+    still_asks: str
+    disclaims: str
+    joint: str
+    verbal: str
+    switched_on: str
+    switched_off: str
+
+    def compiled(self, name: str) -> re.Pattern[str]:
+        """The expression of this name; capitals make no difference."""
+        return re.compile(getattr(self, name), re.IGNORECASE)
+
+
+class VerbTable(_Table, frozen=True):
+    """Verbs by what they ask for; weak ones say little of a request, and particles make another verb of one."""
+
+    acts: dict[Act, str]
+    weak: str
+    polite: str
+    particles: str
+
+
+class ArgumentTable(_Table, frozen=True):
+    """Words of the names of arguments, and of tools that have to do with what is to come."""
+
+    date: str
+    time: str
+    to_come: str
+
+
+class TruthTable(_Table, frozen=True):
+    """What says that something is so, or that it is not."""
+
+    opposites: list[tuple[str, str]]
+    denies: str
+    auxiliary: str
+
+
+class NumberTable(_Table, frozen=True):
+    """Numbers in words, the words around them, and what each sign of a number weighs."""
+
+    one: str
+    minus: str
+    between: str
+    money: str
+    share: str
+    count: str
+    year: str
+    words: dict[str, int]
+    times: dict[str, int]
+    weights: dict[NumberSign, float]
+
+
+class RoleTable(_Table, frozen=True):
+    """Arguments of some names, and the prepositions that lead to them."""
+
+    prepositions: str
+    names: str
+
+
+class TextTable(_Table, frozen=True):
+    """Words in and around texts, names of arguments that are texts, and what each sign of a text weighs."""
+
+    joiners: str
+    of: str
+    of_names: str
+    the: str
+    tail_marks: str
+    links: str
+    names: str
+    codes: str
+    wide: str
+    cities: str
+    messages: str
+    email: str
+    url: str
+    host: str
+    roles: dict[Role, RoleTable]
+    weights: dict[TextSign, float]
+
+
+class SentenceTable(_Table, frozen=True):
+    """What is said without a model."""
+
+    no_tool: str
+    nothing_done: str
+    which: str
+    which_of: str
+    which_within: str
+    must_be: str
+    not_negative: str
+    not_past: str
+    whole: str
+    from_to: str
+    at_least: str
+    at_most: str
+    or_: str = msgspec.field(name="or")
+
+
+class Language(_Table, frozen=True):
+    """All of it; `units` are by their kind: how many of the first one each is, and its words."""
+
+    words: WordTable
+    patterns: PatternTable
+    verbs: VerbTable
+    arguments: ArgumentTable
+    truth: TruthTable
+    numbers: NumberTable
+    units: dict[str, list[tuple[str, str]]]
+    texts: TextTable
+    sentences: SentenceTable
+
+
+def language_of(text: str, name: str) -> Language:
+    """The language of this file's text. Raises ConfigError, naming what is unknown, missing or wrong."""
+    try:
+        found = msgspec.convert(tomllib.loads(text), Language)
+        for pattern in found.patterns.__struct_fields__:
+            found.patterns.compiled(pattern)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, re.error) as error:
+        raise ConfigError(f"{name}: {error}") from None
+    _check_all(found.numbers.weights, NumberSign, f"{name}: numbers.weights")
+    _check_all(found.texts.weights, TextSign, f"{name}: texts.weights")
+    return found
+
+
+def _check_all(weights: Collection[str], signs: type[StrEnum], where: str) -> None:
+    missing = [str(sign) for sign in signs if sign not in weights]
+    if missing:
+        named = ", ".join(map(repr, missing))
+        raise ConfigError(f"{where} has no weight for {named}; a sign that counts nothing weighs 0.0")
+
+
+@cache
+def language(name: str) -> Language:
+    """The language of that name among those that are shipped."""
+    return language_of(resources.files("edgeagent.request").joinpath(f"{name}.toml").read_text("utf-8"), f"{name}.toml")
+
+
+ENGLISH = language("english")
+"""What requests are read with."""
+
+
+def word_set(words: str) -> frozenset[str]:
+    """The words of a table."""
+    return frozenset(words.split())
