@@ -37,6 +37,7 @@ from edgeagent.shape.nodes import (
     limits_text,
 )
 
+EXACT_MAX = 2**53  # From here on a float stands for several integers.
 SHOWN_MAX = 60  # Characters of a wrong value that a message repeats: enough to recognise it.
 _WIDE = Context(prec=1400)  # A float has at most 309 digits before and 1,074 after the point.
 
@@ -90,6 +91,8 @@ def _foreign(node: Foreign, value: Any, path: str) -> Any:
 
 def _integer(node: Integer, value: Any, path: str) -> int:
     if isinstance(value, float) and value.is_integer():
+        if abs(value) >= EXACT_MAX:
+            _refuse(path, f"{shown(value)} is no integer that is kept exactly: write all its digits, without exponent")
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
         _wrong(path, value, "an integer")
@@ -109,6 +112,8 @@ def _number(node: Number, value: Any, path: str) -> float:
         _refuse(path, "an integer outside the range of a float")
     if not math.isfinite(number):
         _refuse(path, f"{number} is not a finite number")
+    if isinstance(value, int) and int(number) != value:
+        _refuse(path, f"{shown(value)} has more digits than a number here keeps; {number:.0f} is the nearest")
     # By their decimal texts: 0.3 is a multiple of 0.1, though not in binary.
     if node.multiple_of is not None and not is_multiple(number, node.multiple_of):
         _refuse(path, f"{shown(value)} is not a multiple of {node.multiple_of}")

@@ -17,6 +17,9 @@ from msgspec import Struct
 # Keywords of `extra_json_schema` that restrict nothing.
 _NOTE_KEYWORDS = frozenset({"title", "description", "examples", "deprecated", "readOnly", "writeOnly", "$comment"})
 
+# Packages of whose classes a value means something beside a type, and the class itself nothing.
+_OURS_TO_READ = frozenset(("msgspec", "annotated_types", "pydantic", "edgeagent"))
+
 
 class UnknownRestriction(ValueError):
     """Something beside a type that would restrict it in a way we cannot hold; the text is reason and remedy."""
@@ -83,6 +86,8 @@ def read_metadata(metadata: Iterable[Any]) -> tuple[Limits, dict[str, Any]]:
     """Return the limits and the words; raise `UnknownRestriction` for what would be dropped in silence."""
     limits, notes = Limits(), dict[str, Any]()
     for item in _flat(metadata):
+        if isinstance(item, type) and _OURS_TO_READ & {kind.__module__.split(".")[0] for kind in item.__mro__}:
+            raise UnknownRestriction(f"{item.__name__} stands without brackets: write {item.__name__}(...)")
         found = _limits_of(item)
         if found is not None:
             limits = limits.tightened(found)

@@ -55,6 +55,15 @@ def trailing_line_feed(value: Any) -> bool:
     return isinstance(value, list) and any(map(trailing_line_feed, value))
 
 
+def beyond_floats(value: Any) -> bool:
+    """Integers from 2^53 on are kept exactly or refused; the judge, which changes no value, need not mind."""
+    if isinstance(value, int | float):
+        return abs(value) >= 2**53
+    if isinstance(value, dict):
+        return any(map(beyond_floats, value.values()))
+    return isinstance(value, list) and any(map(beyond_floats, value))
+
+
 def agree(data: st.DataObject) -> None:
     shape = shape_of(data.draw(TYPES, label="type"))
     jsonschema.Draft202012Validator.check_schema(shape.schema)
@@ -64,9 +73,11 @@ def agree(data: st.DataObject) -> None:
         before = copy.deepcopy(value)
         fits, typed = decoded(shape, value)
         assert value == before
-        if not trailing_line_feed(value):
-            assert fits == judge.is_valid(value)
-        assert admits(shape.schema, value, Document(shape.schema)) == fits
+        if beyond_floats(value):
+            assert not fits or judge.is_valid(value)
+        else:
+            assert fits == judge.is_valid(value) or trailing_line_feed(value)
+            assert admits(shape.schema, value, Document(shape.schema)) == fits
         if fits:
             written = shape.encode(typed)
             assert shape.encode(shape.decode(written)) == written
