@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, assert_never
 
+from edgeagent.core.quoting import quoted_from_user
 from edgeagent.errors import ConfigError
 from edgeagent.policy.fact import Fact, Signature
 from edgeagent.policy.formula import (
@@ -43,7 +44,6 @@ from edgeagent.policy.formula import (
     Untrusted,
     walk,
 )
-from edgeagent.policy.origin import quoted_from_user
 
 Memory = tuple[Any, ...]
 """Fingerprint of the table, number of positions (0 if no window counts them), then one entry for each row."""

@@ -18,18 +18,17 @@ from msgspec.structs import replace
 from edgeagent.core.agent import Agent, family_of
 from edgeagent.core.effects import AskUser, CallTool, Effect
 from edgeagent.core.events import Event, Heard, ToolFailed, ToolReturned
+from edgeagent.core.quoting import quoted_from_user
 from edgeagent.core.state import State
 from edgeagent.core.text import shown
-from edgeagent.core.values import canonical_json, read_json
+from edgeagent.core.values import Message, canonical_json, read_json
 from edgeagent.errors import ConfigError
 from edgeagent.policy import provenance
 from edgeagent.policy.fact import user_texts, what_happened
 from edgeagent.policy.guard import ALLOW, Ask, Refuse, Verdict
+from edgeagent.policy.inert import not_inert
 from edgeagent.policy.labels import OUTWARD, SENSITIVE, Kind, Labels, Role, ToolLabel, described
-from edgeagent.policy.origin import quoted_from_user
-from edgeagent.policy.provenance import CLOSED, CREATED, LINK, OUTSIDERS, TRUSTED, Memory, Seen
-from edgeagent.policy.quoting import (
-    not_inert,
+from edgeagent.policy.named import (
     said_beginning,
     said_distinctly,
     said_handle,
@@ -38,6 +37,7 @@ from edgeagent.policy.quoting import (
     said_secret,
     said_words,
 )
+from edgeagent.policy.provenance import CLOSED, CREATED, LINK, OUTSIDERS, TRUSTED, Memory, Seen
 
 SHOWN_MAX = 60
 """Characters of a value that a question repeats; the whole value is in the question's arguments."""
@@ -277,7 +277,7 @@ class _Asker:
         return Origin(argument, False, False, "elsewhere", f"{_shown(plain)} is not from you: {self._writer(plain)}")
 
     def _text(self, argument: str, plain: str) -> Origin:
-        loud = not_inert(plain, self.texts)
+        loud = not_inert(plain, (*self.texts, *self._trusted_outputs()))
         if loud:
             why = f"holds {_shown(loud)}, which is not from you: {self._writer(loud)}"
             return Origin(argument, False, False, "elsewhere", why)
@@ -320,10 +320,18 @@ class _Asker:
             for other in self.memory.records
         )
 
+    def _trusted_outputs(self) -> Iterator[str]:
+        for message in self._messages():
+            label = self.labels.tools.get(message.tool) if message.role == "tool" else None
+            if label is not None and label.trusted:
+                yield message.text
+
+    def _messages(self) -> tuple[Message, ...]:
+        return (*(m for exchange in self.state.past for m in exchange.messages), *self.state.current)
+
     def _writer(self, plain: str) -> str:
         """Say where a value that is not the user's was read, or that the model wrote it, and after what."""
-        messages = (*(m for exchange in self.state.past for m in exchange.messages), *self.state.current)
-        for message in reversed(messages):
+        for message in reversed(self._messages()):
             if message.role == "tool" and plain and plain in message.text:
                 label = self.labels.tools.get(message.tool)
                 outside = "" if label is not None and label.trusted else ", where outsiders can write"

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from edgeagent.core.values import read_json
+from edgeagent.policy.inert import links_in
 from edgeagent.policy.labels import Kind, Labels, Record
-from edgeagent.policy.quoting import links_in
 
 RECORDS_MAX = 512
 """Records that are remembered: four long listings of a mailbox."""

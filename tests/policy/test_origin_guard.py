@@ -193,7 +193,7 @@ def test_free_text_must_be_inert(body):
 
 
 @pytest.mark.parametrize(
-    "body", ["We meet on 2024-05-15 at 10:30.", "1,200.50 euros for budget.xlsx", "e.g. version 1.2.3 of the app"]
+    "body", ["We meet on 2024-05-15 at 10:30.", "1,200.50 euros for the budget", "e.g. version 1.2.3 of the app"]
 )
 def test_ordinary_text_is_inert(body):
     assert tainted("greet ana@firm.example").call("send", to=["ana@firm.example"], body=body) == "runs"

@@ -1,12 +1,10 @@
-"""What is the user's wording, and which text is inert."""
+"""Names, ids, secrets and links that the user means."""
 
 from __future__ import annotations
 
 import pytest
 
-from edgeagent.policy.quoting import (
-    contacts_in,
-    not_inert,
+from edgeagent.policy.named import (
     said_distinctly,
     said_handle,
     said_in_template,
@@ -90,52 +88,3 @@ def test_a_template_of_the_users_takes_a_name_from_the_system():
     assert not said_in_template("Dinner at Evil Place", ["Chez Ami"], prompt)
     assert not said_in_template("Chez Ami", ["Chez Ami"], prompt)
     assert not said_in_template("Now dinner at Chez Ami", ["Chez Ami"], prompt)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "on 2024-05-15 10:20",
-        "version 1.2.3",
-        "9.30-10.45",
-        "file.docx",
-        "1,200.50",
-        "room 12345678",
-        "a/b",
-        "e.g. this",
-    ],
-)
-def test_dates_versions_and_file_names_are_no_contacts(text):
-    assert list(contacts_in(text)) == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "www.a.example.",
-        "(https://a.example/x)",
-        "bad.com",
-        "x@y.example",
-        "203.0.113.9:8080",
-        "GB29 NWBK 6016 1331 9268 19",
-        "4237-4252-7456-2574",
-        "+44 20 5550 6666",
-    ],
-)
-def test_links_addresses_and_accounts_are_found(text):
-    assert list(contacts_in(text))
-
-
-@pytest.mark.parametrize("text", ["www.evil\uff0ecom", "evil\u200b.com", "mallory\uff20evil.com"])
-def test_signs_that_look_alike_hide_nothing(text):
-    assert list(contacts_in(text))
-
-
-@pytest.mark.parametrize("piece", ["a", "a-", "a.", "1 ", "A1", "a+", "w", "www", ":", "@"])
-def test_a_long_text_is_read_in_one_go(piece):
-    list(contacts_in(piece * 30_000))  # With a pattern that is not linear this would take very long.
-
-
-def test_what_the_user_wrote_is_inert():
-    assert not_inert("see www.a.example", ["send the link www.a.example"]) == ""
-    assert not_inert("see www.a.example/b", ["send the link www.a.example"]) == "www.a.example/b"
