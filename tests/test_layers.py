@@ -63,6 +63,9 @@ PURE_EXCEPTIONS = {
     "shape/fields.py": {"sys", "pydantic_core"},
     # The words of a language are data of the package, read once: no file of a user or of the machine.
     "request/language.py": {"importlib", "tomllib"},
+    # Which characters are marks, and what a text's normal form is: tables of values.
+    "core/quoting.py": {"unicodedata"},
+    "policy/inert.py": {"unicodedata"},
     "shape/terms.py": {"sys"},  # The same for a user's types of outlines.
 }
 DRIVER_HEIGHT = {"": 0, "line": 1, "bus": 2, "device": 3, "llama": 3, "remote": 3}
