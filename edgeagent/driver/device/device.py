@@ -88,7 +88,7 @@ class Device:
         """
         if not self.profile.wake:
             raise ConfigError(f"profile {self.profile.name} has no wake: name the lines that are worth a turn")
-        return Listener(self.console, hear)
+        return Listener(self.console, hear, self.port.offset)
 
     @property
     def ready(self) -> bool:

@@ -59,9 +59,10 @@ class WakeLines:
 class Listener:
     """Listens to one console from a thread of its own until it is closed."""
 
-    def __init__(self, console: Callable[[], Console], hear: Callable[[str], None]) -> None:
-        """`console` gives the open console, or raises DriverUnavailable; `hear` takes each line."""
+    def __init__(self, console: Callable[[], Console], hear: Callable[[str], None], since: int) -> None:
+        """`console` gives the open console, or raises DriverUnavailable; `hear` takes each line from `since` on."""
         self._console = console
+        self._at = since
         self._hear = hear
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._listen, name="device listener", daemon=True)
@@ -85,9 +86,9 @@ class Listener:
                 failures += 1
 
     def _until_lost(self, console: Console) -> None:
-        lines, at, seen = WakeLines(console.profile.wake_patterns), console.port.offset, console.port.offset
+        lines, seen = WakeLines(console.profile.wake_patterns), self._at
         while not self._closing.is_set():
             _, seen = console.port.wait(seen, AWAKE_S)
-            unasked, at = console.unasked(at, seen)
+            unasked, self._at = console.unasked(self._at, seen)
             for line in lines.feed(unasked, time.monotonic()):
                 self._hear(line)
