@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeagent.driver.device.device_tools import CommandFailed, DeviceTools, EffectUnknown
+from edgeagent.driver.device.device_tools import DeviceTools
+from edgeagent.driver.device.unknown import CommandFailed, EffectUnknown
 from edgeagent.driver.line.console import Console
 from edgeagent.driver.line.outcome import UNKNOWN, DeviceReset, Done, Failed, NotSent, TimedOut
 from edgeagent.driver.line.profile import load_profile

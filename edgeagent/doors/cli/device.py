@@ -1,15 +1,19 @@
-"""`edgeagent device`: which ports are here, what stands behind one, and whether a profile is right."""
+"""`edgeagent device`: ports of this machine, what stands behind one, and profiles."""
 
 from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Callable
 from typing import Any
 
 import click
 import msgspec
 
-from edgeagent.driver.device.device import Device, port_settings
+from edgeagent.core.agent import Tool
+from edgeagent.driver.device.bus_profile import is_bus_profile, load_bus_profile
+from edgeagent.driver.device.bus_tools import BusDevice
+from edgeagent.driver.device.device import device_of, port_settings
 from edgeagent.driver.device.device_tools import DeviceTools
 from edgeagent.driver.line.console import Console
 from edgeagent.driver.line.consoles import identified, kinds
@@ -106,7 +110,7 @@ def call(where: str, profile: str, command: str, arguments: tuple[str, ...], yes
 
     Example: edgeagent device call socket://127.0.0.1:5555 board.toml read_variable name=bootdelay
     """
-    chosen = Device(where, profile, mirrored=False)
+    chosen = device_of(where, profile, mirrored=False)
     tool = next((each for each in chosen.tools if each.name == command), None)
     if tool is None:
         raise ConfigError(f"profile {profile} has no command {command}: {', '.join(t.name for t in chosen.tools)}")
@@ -150,12 +154,11 @@ def check(name: str, as_json: bool) -> ExitCode:
 
     Example: edgeagent device profile check u-boot
     """
+    if is_bus_profile(name):
+        return _check_bus(name, as_json)
     loaded = load_profile(name)
-    try:
-        tools = DeviceTools(loaded, _no_console).tools
-        described = [tool.described() for tool in tools]
-    except ShapeError as error:
-        raise ConfigError(f"{name}: {error}") from None
+    tools = _made(name, lambda: DeviceTools(loaded, _no_console).tools)
+    described = [tool.described() for tool in tools]
     if as_json:
         click.echo(json.dumps({"name": loaded.name, "keys": _keys(loaded), "tools": described}))
         return ExitCode.DONE
@@ -164,6 +167,28 @@ def check(name: str, as_json: bool) -> ExitCode:
         click.echo(f"  key {key:<13} {shown}")
     for state, pattern in loaded.prompt_patterns:
         click.echo(f"  prompt {state:<10} {pattern.pattern.removesuffix(chr(92) + 'Z')}")
+    return _say_tools(name, tools)
+
+
+def _check_bus(name: str, as_json: bool) -> ExitCode:
+    loaded = load_bus_profile(name)
+    tools = _made(name, lambda: BusDevice("/dev/null", loaded).tools)
+    if as_json:
+        described = [tool.described() for tool in tools]
+        click.echo(json.dumps({"name": loaded.name, "bus": loaded.bus, "tools": described}))
+        return ExitCode.DONE
+    click.echo(f"{loaded.name}: {loaded.about or 'a device'}; {loaded.wire.baud} baud, {loaded.bus}")
+    return _say_tools(name, tools)
+
+
+def _made(name: str, make: Callable[[], tuple[Tool, ...]]) -> tuple[Tool, ...]:
+    try:
+        return make()
+    except ShapeError as error:
+        raise ConfigError(f"{name}: {error}") from None
+
+
+def _say_tools(name: str, tools: tuple[Tool, ...]) -> ExitCode:
     for tool in tools:
         asks = "asks a person" if tool.confirm else "runs"
         arguments = ", ".join(tool.parameters.schema.get("properties", {}))

@@ -1,4 +1,4 @@
-"""What did the device answer to one SMP request? Sent once, paced, matched by its sequence number, within one deadline.
+"""Answers of a device to SMP requests: each sent once, paced, matched by its sequence number, within one deadline.
 
 Laws: a request whose answer does not come is unknown and is never sent again. A late answer is dropped, never taken for
 another request's.
@@ -96,13 +96,14 @@ class SmpClient:
         """Read one setting."""
         return self.request(smp.READ, smp.SETTINGS, 0, {"name": name}, timeout_s)
 
-    def write_setting(self, name: str, value: bytes, timeout_s: float = 3.0) -> SmpOutcome:
-        """Write one setting."""
-        return self.request(smp.WRITE, smp.SETTINGS, 0, {"name": name, "val": value}, timeout_s)
-
     def images(self, timeout_s: float = 3.0) -> SmpOutcome:
         """Read which images the device holds, and their state."""
         return self.request(smp.READ, smp.IMAGE, 0, {}, timeout_s)
+
+    def mark_image(self, digest: bytes | None, *, confirm: bool, timeout_s: float = 3.0) -> SmpOutcome:
+        """Have the image with this hash tried at the next start, or `confirm` it for good; None is the running one."""
+        body = {"confirm": confirm} | ({} if digest is None else {"hash": digest})
+        return self.request(smp.WRITE, smp.IMAGE, 0, body, timeout_s)
 
     def request(self, op: int, group: int, command: int, body: dict[Any, Any], timeout_s: float) -> SmpOutcome:
         """Send one request once and wait for its answer, both within the time. What a device does raises nothing."""

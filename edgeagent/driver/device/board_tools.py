@@ -19,7 +19,8 @@ from edgeagent.driver.bus import smp
 from edgeagent.driver.bus.smp_client import SmpClient, SmpDone, SmpNotSent, SmpOutcome, SmpRefused, SmpUnknown
 from edgeagent.driver.device import description as described
 from edgeagent.driver.device.description import CALL, DESCRIBE, GROUP, LIST, DescribedTool, Description, Field
-from edgeagent.driver.device.device_tools import EXTRA_S, CommandFailed, EffectUnknown, schema_of
+from edgeagent.driver.device.device_tools import EXTRA_S, schema_of
+from edgeagent.driver.device.unknown import CommandFailed, EffectUnknown, UnknownEffects
 from edgeagent.driver.line.port import PortSettings, SerialPort
 from edgeagent.errors import ConfigError, DriverError, DriverUnavailable, PeerMisbehaved
 
@@ -50,7 +51,7 @@ class BoardTools:
         """
         self.description = description
         self._client = client
-        self._unknown: dict[tuple[str, str], str] = {}
+        self._unknown = UnknownEffects(PeerMisbehaved)
         unheard = sorted(set(ruled) - {tool.name for tool in description.tools})
         if unheard:
             raise ConfigError(f"board {description.board} has no tool {unheard[0]}, which a rule is said to guard")
@@ -58,9 +59,7 @@ class BoardTools:
 
     def looked(self) -> tuple[str, ...]:
         """A person has looked at the board: calls with an unknown effect may be made again. Returns what was held."""
-        held = tuple(self._unknown.values())
-        self._unknown.clear()
-        return held
+        return self._unknown.looked()
 
     def _tool(self, each: DescribedTool, ruled: bool, confirm_reads: bool) -> Tool:
         return Tool.of_schema(
@@ -78,17 +77,12 @@ class BoardTools:
     def _call(self, tool: DescribedTool, arguments: dict[str, Any]) -> Any:
         wire = {field.name: _wire(field, arguments[field.name], tool.name) for field in tool.arguments}
         key = (tool.name, canonical_json(wire))
-        if key in self._unknown:
-            raise EffectUnknown(f"not sent again: {self._unknown[key]}. A person must look at the board first")
+        self._unknown.check(key)
         client = self._client()
         body = {"tool": tool.name, "args": wire}
         outcome = client.request(smp.WRITE, GROUP, CALL, body, tool.timeout_ms / 1000 + LINE_S)
-        try:
-            return _result(tool, outcome)
-        except (EffectUnknown, PeerMisbehaved) as unknown:
-            if not (tool.idempotent and tool.effect == "read"):
-                self._unknown[key] = str(unknown)
-            raise
+        harmless = tool.idempotent and tool.effect == "read"
+        return self._unknown.noted(key, lambda: _result(tool, outcome), harmless=harmless)
 
 
 class Board:

@@ -10,6 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from edgeagent.core.agent import Tool
+from edgeagent.driver.device.bus_profile import is_bus_profile, load_bus_profile
+from edgeagent.driver.device.bus_tools import BusDevice
 from edgeagent.driver.device.device_tools import DeviceTools
 from edgeagent.driver.device.listener import Listener
 from edgeagent.driver.line.console import READY, Console
@@ -109,6 +111,13 @@ def port_settings(where: str, profile: Profile, baud: int | None = None) -> Port
     return PortSettings(where, baud or wire.baud, wire.data_bits, wire.parity, wire.stop_bits, wire.flow)
 
 
+def device_of(where: str, profile: str, *, ruled: Collection[str] = (), mirrored: bool = True) -> Device | BusDevice:
+    """Return the device at this port, whatever its profile says it speaks. Nothing is opened yet."""
+    if not is_bus_profile(profile):
+        return Device(where, profile, ruled=ruled, mirrored=mirrored)
+    return BusDevice(where, load_bus_profile(profile), ruled=ruled, folder=str(Path(profile).parent))
+
+
 def device_tools(where: str, profile: str | Path, *, ruled: Collection[str] = ()) -> tuple[Tool, ...]:
     """Return the tools of the device at this port, as its profile describes them. Nothing is opened yet."""
-    return Device(where, str(profile), ruled=ruled).tools
+    return device_of(where, str(profile), ruled=ruled).tools

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from typing import Any, assert_never
 
 from edgeagent.core.agent import Tool
+from edgeagent.driver.device.unknown import CommandFailed, EffectUnknown, UnknownEffects
 from edgeagent.driver.line.console import Console
 from edgeagent.driver.line.outcome import (
     DeviceReset,
@@ -23,7 +24,7 @@ from edgeagent.driver.line.outcome import (
     WaitingForInput,
 )
 from edgeagent.driver.line.profile import Argument, Command, Profile, Reading
-from edgeagent.driver.line.template import anchored, filled, written
+from edgeagent.driver.line.template import Quoting, anchored, filled, written
 from edgeagent.errors import DriverError, DriverUnavailable, PeerMisbehaved
 
 WORD_PATTERN = r"[A-Za-z0-9_./:@+=][A-Za-z0-9_./:@+=-]*"
@@ -37,14 +38,6 @@ EXTRA_S = 5.0
 """The tool's own limit is above the console's, so that the console can say what is known."""
 
 
-class EffectUnknown(DriverError):
-    """The command was sent and its end was not seen. It must not be sent again before somebody has looked."""
-
-
-class CommandFailed(DriverError):
-    """The device ran the command and said that it failed."""
-
-
 class DeviceTools:
     """The tools of one device, and what is known of their effects."""
 
@@ -52,7 +45,7 @@ class DeviceTools:
         """`console` gives the open console, when it is first needed; `ruled` names tools that a rule guards already."""
         self.profile = profile
         self._console = console
-        self._unknown: dict[tuple[str, str], str] = {}
+        self._unknown = UnknownEffects()
         unheard = sorted(set(ruled) - {command.name for command in profile.commands})
         if unheard:
             raise DriverError(f"profile {profile.name} has no command {unheard[0]}, which a rule is said to guard")
@@ -60,9 +53,7 @@ class DeviceTools:
 
     def looked(self) -> tuple[str, ...]:
         """A person has looked at the device: calls with an unknown effect may be made again. Returns what was held."""
-        held = tuple(self._unknown.values())
-        self._unknown.clear()
-        return held
+        return self._unknown.looked()
 
     def _tool(self, command: Command, ruled: bool) -> Tool:
         arguments = {name: argument_schema(each) for name, each in command.arguments.items()}
@@ -70,7 +61,7 @@ class DeviceTools:
             command.name,
             _description(command),
             schema_of(arguments),
-            lambda given: self._call(command, _with_defaults(command, given)),
+            lambda given: self._call(command, given),
             idempotent=command.idempotent,
             effect=command.effect,
             sensitive=command.sensitive,
@@ -80,20 +71,15 @@ class DeviceTools:
         )
 
     def _call(self, command: Command, arguments: dict[str, Any]) -> Any:
-        line = _line(command, self.profile, arguments)
+        line = command_line(command, self.profile.quoting, arguments)
         key = (command.name, line)
-        if key in self._unknown:
-            raise EffectUnknown(f"not sent again: {self._unknown[key]}. A person must look at the device first")
+        self._unknown.check(key)
         console = self._console()
         if command.state and console.confirm() != command.state:
             raise DriverUnavailable(f"{command.name} needs state {command.state}; the console is in {console.state}")
         outcome = console.run(line, command.timeout_s)
-        try:
-            return _result(outcome, command)
-        except EffectUnknown as unknown:
-            if not (command.idempotent and command.effect == "read"):
-                self._unknown[key] = str(unknown)
-            raise
+        harmless = command.idempotent and command.effect == "read"
+        return self._unknown.noted(key, lambda: _result(outcome, command), harmless=harmless)
 
 
 def _with_defaults(command: Command, given: dict[str, Any]) -> dict[str, Any]:
@@ -106,12 +92,14 @@ def _with_defaults(command: Command, given: dict[str, Any]) -> dict[str, Any]:
     return whole
 
 
-def _line(command: Command, profile: Profile, arguments: dict[str, Any]) -> str:
+def command_line(command: Command, quoting: Quoting, given: dict[str, Any]) -> str:
+    """Return the command with its arguments, and defaults, in place. Raises DriverError; then nothing was sent."""
+    arguments = _with_defaults(command, given)
     try:
         for name, argument in command.arguments.items():
             if argument.type == "word":
                 written(arguments[name], "none", name)  # One word, also where quotes could hold more.
-        return filled(command.command, arguments, profile.quoting)
+        return filled(command.command, arguments, quoting)
     except ValueError as error:
         raise DriverError(f"{command.name}: {error}; nothing was sent") from None
 

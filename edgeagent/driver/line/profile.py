@@ -226,7 +226,7 @@ def load_profile(name: str) -> Profile:
     try:
         profile = msgspec.convert(merged, Profile)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{source}: {_readable(str(error))}") from None
+        raise ConfigError(f"{source}: {readable(str(error))}") from None
     profile = _with_key_bytes(profile, source)
     _check(profile, source)
     return profile
@@ -289,7 +289,7 @@ def _over(below: Any, own: Any) -> Any:
     return own
 
 
-def _readable(message: str) -> str:
+def readable(message: str) -> str:
     """msgspec ends with "- at `$.commands[0].effect`": say it in a file's words."""
     return re.sub(r" - at `\$\.?([^`]*)`", r" (at \1)", message)
 
@@ -333,7 +333,7 @@ def _check(profile: Profile, source: Path) -> None:
             raise ConfigError(f"{where} is there twice: rename one")
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,63}", command.name):
             raise ConfigError(f"{where}: a name is a letter, then up to 63 letters, digits or _")
-        _check_command(command, profile.quoting, where)
+        check_command(command, profile.quoting, where)
 
 
 def _check_patterns(profile: Profile, source: Path) -> None:
@@ -378,7 +378,8 @@ def _check_transaction(profile: Profile, source: Path) -> None:
         raise ConfigError(f"{source}: prompts has none of shell, boot_loader, repl: no command could ever be sent")
 
 
-def _check_command(command: Command, quoting: Quoting, where: str) -> None:
+def check_command(command: Command, quoting: Quoting, where: str) -> None:
+    """Refuse a command that no tool can be made of. Raises ConfigError naming the key."""
     if not command.help.strip():
         raise ConfigError(f"{where}.help is empty: the model needs one sentence on what it does")
     if command.timeout_s <= 0:
