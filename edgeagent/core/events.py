@@ -1,4 +1,7 @@
-"""What has happened: facts, in the past tense. An event carries its time (`at_ms`, Unix milliseconds).
+"""What has happened: facts, in the past tense. An event carries its time, twice.
+
+`at_ms` is what the wall clock said (Unix milliseconds): a label, which may jump. `skew_ms` is how far it has come to
+run ahead of the clock that never jumps, so `steady_ms` is a time by which waits, deadlines and budgets can be counted.
 
 Tags and field order are append-only: a tag is never used again, a new field goes last and has a default.
 """
@@ -28,6 +31,7 @@ class SessionStarted(msgspec.Struct, frozen=True, array_like=True, tag=1):
     dialect: str
     context_tokens: int
     version: str
+    skew_ms: int = 0
 
 
 class UserSaid(msgspec.Struct, frozen=True, array_like=True, tag=2):
@@ -40,6 +44,7 @@ class UserSaid(msgspec.Struct, frozen=True, array_like=True, tag=2):
     text: str
     by: str = ""
     door: str = ""
+    skew_ms: int = 0
 
 
 class ModelAnswered(msgspec.Struct, frozen=True, array_like=True, tag=3):
@@ -63,6 +68,7 @@ class ModelAnswered(msgspec.Struct, frozen=True, array_like=True, tag=3):
     scores: tuple[tuple[str, float], ...] = ()
     confidence: tuple[float, ...] = ()
     evidence: tuple[tuple[str, str], ...] = ()
+    skew_ms: int = 0
 
 
 class ModelFailed(msgspec.Struct, frozen=True, array_like=True, tag=4):
@@ -73,6 +79,7 @@ class ModelFailed(msgspec.Struct, frozen=True, array_like=True, tag=4):
     reason: ModelFailure
     message: str
     prompt_tokens: int = 0
+    skew_ms: int = 0
 
 
 class ToolReturned(msgspec.Struct, frozen=True, array_like=True, tag=5):
@@ -89,6 +96,7 @@ class ToolReturned(msgspec.Struct, frozen=True, array_like=True, tag=5):
     unshown: str = ""
     total: int = 0
     start: int = 0
+    skew_ms: int = 0
 
 
 class ToolFailed(msgspec.Struct, frozen=True, array_like=True, tag=6):
@@ -99,6 +107,7 @@ class ToolFailed(msgspec.Struct, frozen=True, array_like=True, tag=6):
     reason: ToolFailure
     message: str
     micros: int = 0
+    skew_ms: int = 0
 
 
 class UserDecided(msgspec.Struct, frozen=True, array_like=True, tag=7):
@@ -113,6 +122,7 @@ class UserDecided(msgspec.Struct, frozen=True, array_like=True, tag=7):
     approved: bool
     text: str = ""
     digest: str = ""
+    skew_ms: int = 0
 
 
 class TimerFired(msgspec.Struct, frozen=True, array_like=True, tag=8):
@@ -120,6 +130,7 @@ class TimerFired(msgspec.Struct, frozen=True, array_like=True, tag=8):
 
     at_ms: int
     effect_id: int
+    skew_ms: int = 0
 
 
 class EffectLost(msgspec.Struct, frozen=True, array_like=True, tag=9):
@@ -127,6 +138,7 @@ class EffectLost(msgspec.Struct, frozen=True, array_like=True, tag=9):
 
     at_ms: int
     effect_id: int
+    skew_ms: int = 0
 
 
 class Cancelled(msgspec.Struct, frozen=True, array_like=True, tag=10):
@@ -134,6 +146,7 @@ class Cancelled(msgspec.Struct, frozen=True, array_like=True, tag=10):
 
     at_ms: int
     reason: str = "interrupted"
+    skew_ms: int = 0
 
 
 class TraceRepaired(msgspec.Struct, frozen=True, array_like=True, tag=11):
@@ -142,6 +155,7 @@ class TraceRepaired(msgspec.Struct, frozen=True, array_like=True, tag=11):
     at_ms: int
     offset: int
     cut_bytes: int
+    skew_ms: int = 0
 
 
 class SessionResumed(msgspec.Struct, frozen=True, array_like=True, tag=12):
@@ -153,6 +167,7 @@ class SessionResumed(msgspec.Struct, frozen=True, array_like=True, tag=12):
     at_ms: int
     agent_digest: str
     version: str
+    skew_ms: int = 0
 
 
 class Heard(msgspec.Struct, frozen=True, array_like=True, tag=13):
@@ -164,6 +179,7 @@ class Heard(msgspec.Struct, frozen=True, array_like=True, tag=13):
     at_ms: int
     source: str
     text: str
+    skew_ms: int = 0
 
 
 Event = (
@@ -181,3 +197,8 @@ Event = (
     | TimerFired
     | Heard
 )
+
+
+def steady_ms(event: Event) -> int:
+    """When it happened, by the clock that neither jumps nor goes back; 0 is no particular time."""
+    return event.at_ms - event.skew_ms

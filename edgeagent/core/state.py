@@ -8,7 +8,7 @@ import msgspec
 
 from edgeagent.core.budget import Budget, Spent
 from edgeagent.core.effects import Effect
-from edgeagent.core.events import UserDecided
+from edgeagent.core.events import Event, UserDecided
 from edgeagent.core.values import CallMade, Choice, Exchange, Message, Outcome, call_digest
 
 STATE_VERSION = 1
@@ -102,7 +102,8 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     `tainted` says that one has answered which had read something untrusted. `heard` is, in a sub-agent's session,
     what the user said to the first agent; None in a session of its own. `timers` are set and have not fired;
     `waiting` are what was heard and the timers that fired while a turn was running, of which `missed` were dropped,
-    oldest first, because they were too many.
+    oldest first, because they were too many. `now_ms` is steady time, which waits and budgets are counted by; the wall
+    clock shows `skew_ms` more.
     """
 
     version: int = STATE_VERSION
@@ -130,6 +131,7 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     timers: tuple[Timer, ...] = ()
     waiting: tuple[Waiting, ...] = ()
     missed: int = 0
+    skew_ms: int = 0
 
 
 class Child(msgspec.Struct, frozen=True, array_like=True):
@@ -148,6 +150,11 @@ class Child(msgspec.Struct, frozen=True, array_like=True):
 
 
 Transition = tuple[State, tuple[Effect, ...]]
+
+
+def at_time_of(state: State, event: Event) -> Event:
+    """The event, as happening when the state's last one did."""
+    return msgspec.structs.replace(event, at_ms=state.now_ms + state.skew_ms, skew_ms=state.skew_ms)
 
 
 def is_held(call: PendingCall) -> bool:

@@ -46,6 +46,7 @@ from edgeagent.core.events import (
     TraceRepaired,
     UserDecided,
     UserSaid,
+    steady_ms,
 )
 from edgeagent.core.limits import admit, limit_for_calls, limit_of_tool, spend_model_call, window_left, without_wait
 from edgeagent.core.state import (
@@ -94,7 +95,7 @@ def step(agent: Agent, state: State, event: Event) -> Transition:
     if isinstance(state.phase, Unstarted) != isinstance(event, SessionStarted):
         raise IllegalTransition(f"{type(event).__name__} cannot follow in phase {type(state.phase).__name__}")
     stopped_ms = state.now_ms
-    state = replace(state, now_ms=max(state.now_ms, event.at_ms))
+    state = replace(state, now_ms=max(state.now_ms, steady_ms(event)), skew_ms=event.skew_ms)
     match event:
         case SessionStarted():
             return _start_session(state, event), ()
@@ -150,7 +151,7 @@ def _start_session(state: State, event: SessionStarted) -> State:
         agent_digest=event.agent_digest,
         seed=event.seed,
         context_tokens=event.context_tokens,
-        session_spent=replace(state.session_spent, started_ms=event.at_ms),
+        session_spent=replace(state.session_spent, started_ms=state.now_ms),
         phase=Idle(),
     )
 

@@ -10,7 +10,17 @@ from typing import Any
 
 from edgeagent.core.agent import Agent, Tool
 from edgeagent.core.effects import CallTool, Effect
-from edgeagent.core.events import EffectLost, Event, Heard, TimerFired, ToolFailed, ToolReturned, UserDecided, UserSaid
+from edgeagent.core.events import (
+    EffectLost,
+    Event,
+    Heard,
+    TimerFired,
+    ToolFailed,
+    ToolReturned,
+    UserDecided,
+    UserSaid,
+    steady_ms,
+)
 from edgeagent.core.quoting import user_texts as user_texts  # Others of this layer have it from here.
 from edgeagent.core.state import AwaitingCalls, Idle, PendingCall, State, is_held, is_yes
 from edgeagent.core.values import read_json
@@ -21,9 +31,24 @@ Signature = tuple[Kind, str]
 
 
 class Fact:
-    """One position. Arguments and user texts are read only when a formula asks for them."""
+    """One position. Arguments and user texts are read only when a formula asks for them.
 
-    __slots__ = ("_arguments", "_state", "_tool", "at_ms", "confidence", "kind", "text", "tool", "turn", "untrusted")
+    `at_ms` is steady time, as in the state; the wall clock shows `skew_ms` more.
+    """
+
+    __slots__ = (
+        "_arguments",
+        "_state",
+        "_tool",
+        "at_ms",
+        "confidence",
+        "kind",
+        "skew_ms",
+        "text",
+        "tool",
+        "turn",
+        "untrusted",
+    )
 
     def __init__(
         self,
@@ -34,10 +59,12 @@ class Fact:
         *,
         text: str = "",
         untrusted: bool = False,
+        skew_ms: int = 0,
     ) -> None:
         self.kind = kind
         self.tool = tool
         self.at_ms = at_ms
+        self.skew_ms = skew_ms
         self.turn = turn
         self.text = text
         self.untrusted = untrusted
@@ -97,7 +124,7 @@ def what_happened(state: State, event: Event) -> tuple[Kind, PendingCall | None]
             call = asked(state, effect_id)
             if call is None:
                 return "other", None
-            return ("confirmed" if is_yes(call, event, max(state.now_ms, event.at_ms)) else "denied"), call
+            return ("confirmed" if is_yes(call, event, max(state.now_ms, steady_ms(event))) else "denied"), call
         case Heard():
             return "heard", None
         case TimerFired(effect_id=effect_id):
@@ -108,24 +135,24 @@ def what_happened(state: State, event: Event) -> tuple[Kind, PendingCall | None]
 
 def of_event(agent: Agent, state: State, event: Event, kind: Kind, call: PendingCall | None) -> Fact:
     """Return the position that this event is; the last two as `what_happened` has found them."""
-    now = state.now_ms if state.now_ms > event.at_ms else event.at_ms
+    now, skew = max(state.now_ms, steady_ms(event)), event.skew_ms
     if call is not None:
         tool = agent.by_name.get(call.tool)
         came_in = kind in ("returned", "failed") and not (tool is not None and tool.trusted)
-        fact = Fact(kind, call.tool, now, state.turn, untrusted=came_in)
+        fact = Fact(kind, call.tool, now, state.turn, untrusted=came_in, skew_ms=skew)
         return fact.with_call(call.arguments, tool, state, call.confidence)
     if isinstance(event, UserSaid | Heard | TimerFired):
         turn = state.turn + 1 if isinstance(state.phase, Idle) else state.turn
         text = event.text if isinstance(event, UserSaid) else ""
-        return Fact(kind, "", now, turn, text=text, untrusted=kind == "heard")
-    return Fact(kind, "", now, state.turn)
+        return Fact(kind, "", now, turn, text=text, untrusted=kind == "heard", skew_ms=skew)
+    return Fact(kind, "", now, state.turn, skew_ms=skew)
 
 
 def of_effect(agent: Agent, state: State, effect: Effect) -> Fact:
     """Return the position that this effect is, pending or admitted; `state` is the one that wants it."""
     if not isinstance(effect, CallTool):
-        return Fact("other", "", state.now_ms, state.turn)
-    fact = Fact("called", effect.tool, state.now_ms, state.turn)
+        return Fact("other", "", state.now_ms, state.turn, skew_ms=state.skew_ms)
+    fact = Fact("called", effect.tool, state.now_ms, state.turn, skew_ms=state.skew_ms)
     call = running(state, effect.effect_id)
     tool = agent.by_name.get(effect.tool)
     return fact.with_call(effect.arguments, tool, state, call.confidence if call else None)

@@ -3,7 +3,7 @@
 Positions are the session's events and its admitted effects, in order. A formula is read at one position and
 speaks of that position and of earlier ones, never of later ones. A rule's verdict is the formula's value with
 the *pending* effect as the last position, as if it were appended. A refused effect is never appended: it has
-not happened. Time is the session's: the highest `at_ms` so far, so a clock that goes back stands still here.
+not happened. Time is the session's, steady one: a clock that is set changes only what `clock` sees.
 
     previously f      there is a position before this one, in the window, and f held at it
     once f            f holds here, or held at an earlier position in the window

@@ -17,7 +17,7 @@ from edgeagent.core.calls import hold
 from edgeagent.core.effects import AskModel, CallTool, CancelEffect, Effect, Finish
 from edgeagent.core.events import Event, Heard
 from edgeagent.core.outside import taken_up
-from edgeagent.core.state import Finished, Idle, State, Transition
+from edgeagent.core.state import Finished, Idle, State, Transition, at_time_of
 from edgeagent.core.step import halt, refuse, step
 from edgeagent.errors import ConfigError
 from edgeagent.policy.fact import Fact, Signature, of_effect, of_event, what_happened
@@ -155,7 +155,7 @@ class RuleGuard:
             plan = self._narrowings[effect.tools] = self._narrowing(effect.tools)
         if not plan.checks and not plan.needs:
             return effect
-        fact = Fact("called", "", state.now_ms, state.turn)
+        fact = Fact("called", "", state.now_ms, state.turn, skew_ms=state.skew_ms)
         now = self.monitor.now(memory, fact)
         closed = {tool for tool, holds in plan.checks if not holds(fact, memory, now, _NO_VALUES)}
         held = (n for when, n in plan.needs if n[0] not in closed and when(fact, memory, now, _NO_VALUES))
@@ -247,7 +247,8 @@ def guarded_step(guard: Guard, agent: Agent, state: State, event: Event) -> Tran
     for waited in taken_up(before, state):  # It taints the turn that it begins, whatever turn it came in.
         if waited.tainted:
             resting = replace(before, turn=state.turn - 1, phase=Idle(), now_ms=state.now_ms)
-            memory = guard.observe(memory, resting, Heard(state.now_ms, waited.message.tool, waited.message.text))
+            heard = Heard(state.now_ms, waited.message.tool, waited.message.text)
+            memory = guard.observe(memory, resting, at_time_of(state, heard))
     if memory is not state.monitors:
         state = replace(state, monitors=memory)
     queue, allowed = deque(wanted), []

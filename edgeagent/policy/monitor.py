@@ -366,7 +366,7 @@ def _clock(f: Clock) -> Value:
     start, end, offset = f.start, f.end, f.utc_offset_minutes
 
     def is_between(fact: Fact, memory: Memory, now: Now, values: list[bool]) -> bool:
-        minute = (fact.at_ms // 60_000 + offset) % 1440
+        minute = ((fact.at_ms + fact.skew_ms) // 60_000 + offset) % 1440
         return start <= minute < end if start < end else minute >= start or minute < end
 
     return is_between

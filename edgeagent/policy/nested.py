@@ -34,6 +34,7 @@ from edgeagent.core.events import (
     ToolFailed,
     ToolReturned,
     UserSaid,
+    steady_ms,
 )
 from edgeagent.core.nesting import budget_below, charged
 from edgeagent.core.quoting import user_texts
@@ -45,6 +46,7 @@ from edgeagent.core.state import (
     PendingCall,
     State,
     Transition,
+    at_time_of,
     is_resting,
     outstanding,
 )
@@ -136,7 +138,9 @@ class _Turn:
             return self._below(kin, state, running, event, above, tainted=tainted)
         if any(effect_id == child.effect_id for child in state.children):
             # Only the sub-agent itself answers its call.
-            return Moved(replace(state, now_ms=max(state.now_ms, event.at_ms)), (), _memories(above))
+            return Moved(
+                replace(state, now_ms=max(state.now_ms, steady_ms(event)), skew_ms=event.skew_ms), (), _memories(above)
+            )
         return self._own(kin, state, event, above, tainted=tainted)
 
     def _own(self, kin: Kin, state: State, event: Event, above: tuple[Above, ...], *, tainted: bool) -> Moved:
@@ -165,12 +169,13 @@ class _Turn:
         if budget is None:
             state = replace(state, children=state.children[1:])
             none_left = ToolFailed(state.now_ms, first.effect_id, "unavailable", "nothing of the budget is left for it")
-            return self._own(kin, state, none_left, above, tainted=tainted)
+            return self._own(kin, state, at_time_of(state, none_left), above, tainted=tainted)
         is_tainted = tainted or has_read_untrusted(kin.agent, state)
         inner = replace(_session(lower, state, first.request, is_tainted), heard=user_texts(self._talk))
         child = replace(first, state=inner, budget=budget, tainted=is_tainted)
         state = replace(state, children=(child, *state.children[1:]))
-        return self._below(kin, state, child, UserSaid(state.now_ms, first.request), above, tainted=tainted)
+        asked = at_time_of(state, UserSaid(0, first.request))
+        return self._below(kin, state, child, asked, above, tainted=tainted)
 
     def _below(
         self, kin: Kin, state: State, child: Child, event: Event, above: tuple[Above, ...], *, tainted: bool
@@ -188,7 +193,7 @@ class _Turn:
         is_tainted = moved.state.tainted or child.tainted or has_read_untrusted(kin.below[child.tool].agent, inner)
         state = replace(moved.state, children=moved.state.children[1:], tainted=is_tainted)
         answer = _answer(state.now_ms, child.effect_id, inner, said)
-        after = self._own(kin, state, answer, _with(above, moved.above), tainted=tainted)
+        after = self._own(kin, state, at_time_of(state, answer), _with(above, moved.above), tainted=tainted)
         return after._replace(effects=(*out, *after.effects))
 
     def _inside(self, kin: Kin, state: State, child: Child, event: Event, above: tuple[Above, ...]) -> Moved:
@@ -203,6 +208,7 @@ class _Turn:
             charged(kin.agent, state, child.state.session_spent, after.session_spent),
             next_effect_id=after.next_effect_id,
             now_ms=max(state.now_ms, after.now_ms),
+            skew_ms=after.skew_ms,
             monitors=moved.above[0],
             children=(replace(child, state=after), *state.children[1:]),
         )
@@ -225,6 +231,7 @@ def _session(lower: Kin, state: State, request: str, tainted: bool) -> State:
         seed=state.seed,
         context_tokens=state.context_tokens,
         now_ms=now,
+        skew_ms=state.skew_ms,
         next_effect_id=state.next_effect_id,
         phase=Idle(),
         session_spent=Spent(started_ms=now),

@@ -21,6 +21,7 @@ from edgeagent.core.text import TEXT_BYTES_MAX, cleaned
 from edgeagent.driver.base import Driver
 from edgeagent.errors import ConfigError
 from edgeagent.runtime.answer import Taken, Word
+from edgeagent.runtime.stamps import Clock, Stamps
 
 INBOX_MAX = 1_024
 """Events that may wait. Each outstanding effect posts one, so only a flood of words can fill it; then posting waits."""
@@ -44,14 +45,16 @@ class Loop:
         step: Step,
         recorder: Recorder,
         drivers: Mapping[type, Driver],
-        clock_ms: Callable[[], int],
+        clock_ms: Clock,
         *,
         state: State | None = None,
         watch: Watch | None = None,
+        steady_ms: Clock | None = None,
     ) -> None:
         self.state = state or State()
+        self._stamps = Stamps(self.state, clock_ms, steady_ms)
         self._agent, self._step, self._recorder, self._drivers = agent, step, recorder, drivers
-        self._clock_ms, self._watch = clock_ms, watch
+        self._watch = watch
         self._inbox: queue.Queue[tuple[Event, Word | None] | Callable[[], None]] = queue.Queue(INBOX_MAX)
         self._stopped = False
 
@@ -116,7 +119,7 @@ class Loop:
 
     def set_timers(self) -> None:
         """Set the timers of the state again, as after a restart; one whose time has passed fires at once."""
-        now_ms = max(self._clock_ms(), self.state.now_ms)
+        now_ms = self._stamps.now_ms(self.state)
         self.submit(tuple(SetTimer(t.effect_id, max(0, t.due_ms - now_ms)) for t in self.state.timers))
 
     def take_one(self) -> None:
@@ -128,7 +131,8 @@ class Loop:
             item()
 
     def _take(self, event: Event, word: Word | None) -> None:
-        event = replace(event, at_ms=max(self._clock_ms(), self.state.now_ms))
+        at_ms, skew_ms = self._stamps.next(self.state)
+        event = replace(event, at_ms=at_ms, skew_ms=skew_ms)
         state, effects = self._step(self._agent, self.state, event)
         self._recorder.append(event, effects, sync=any(self._must_not_repeat(e) for e in effects))
         before, self.state = self.state, state

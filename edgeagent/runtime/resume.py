@@ -33,8 +33,9 @@ from edgeagent.runtime.folder import (
     write_about,
 )
 from edgeagent.runtime.recording import records_of, start_of
-from edgeagent.runtime.session import Files, Outside, Session, started_event, wall_clock_ms
+from edgeagent.runtime.session import Files, Outside, Session, started_event
 from edgeagent.runtime.snapshot import read_snapshot
+from edgeagent.runtime.stamps import wall_clock_ms
 from edgeagent.trace.check import fold
 from edgeagent.trace.disk import Disk
 from edgeagent.trace.file import Durability, TraceFile, copy_records, cut_before

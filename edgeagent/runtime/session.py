@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -38,15 +37,10 @@ from edgeagent.runtime.folder import (
 from edgeagent.runtime.loop import Loop
 from edgeagent.runtime.recording import parts_of
 from edgeagent.runtime.snapshot import write_snapshot
+from edgeagent.runtime.stamps import Clock, monotonic_ms, wall_clock_ms
 from edgeagent.trace.disk import DISK, Disk
 from edgeagent.trace.file import TraceFile
 from edgeagent.version import __version__
-
-
-def wall_clock_ms() -> int:
-    """Unix time in milliseconds."""
-    return time.time_ns() // 1_000_000
-
 
 SNAPSHOT_EVERY = 256
 """Records after which a resting session keeps a snapshot: folding that many takes a few milliseconds."""
@@ -57,11 +51,17 @@ ROTATE_AT_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class Outside:
-    """What a session touches besides its drivers: its doors, the clock, the disk."""
+    """What a session touches besides its drivers: its doors, the clocks, the disk."""
 
     doors: Attached | None = None
-    clock_ms: Callable[[], int] = wall_clock_ms
+    clock_ms: Clock = wall_clock_ms
     disk: Disk = DISK
+    steady_ms: Clock | None = None
+
+    @property
+    def steady(self) -> Clock | None:
+        """The clock that never jumps; none beside a wall clock that was given, unless it was given too."""
+        return self.steady_ms or (monotonic_ms if self.clock_ms is wall_clock_ms else None)
 
 
 class Files(NamedTuple):
@@ -93,7 +93,8 @@ class Session:
         self._held, self._trace, self._disk = files.held, files.trace, outside.disk
         self._doors = outside.doors or Attached()
         self._snapshot_seq = files.trace.seq
-        self._loop = Loop(agent, step, files.trace, drivers, outside.clock_ms, state=state, watch=self._watch)
+        clock, steady, watch = outside.clock_ms, outside.steady, self._watch
+        self._loop = Loop(agent, step, files.trace, drivers, clock, state=state, watch=watch, steady_ms=steady)
         self._turns = Turns(self.trace_path, self.state)
         self._changed = threading.Condition()
         self._is_worked, self._is_closed = False, False

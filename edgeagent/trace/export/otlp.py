@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edgeagent.core.effects import AskModel, CallTool, Effect
-from edgeagent.core.events import EffectLost, Event, ModelAnswered, ModelFailed, ToolFailed, ToolReturned
+from edgeagent.core.events import EffectLost, Event, ModelAnswered, ModelFailed, ToolFailed, ToolReturned, steady_ms
 from edgeagent.core.state import State, is_resting
 from edgeagent.trace.record import Record
 from edgeagent.version import __version__
@@ -38,12 +38,14 @@ def otlp(
     opened, trace_id, at_ms, turn = _Open(), "", 0, 0
     for record, state, effects in folded:
         trace_id = trace_id or hashlib.sha256(b"trace" + record.hash).hexdigest()[:32]
-        at_ms = record.event.at_ms
+        at_ms, skew_ms = steady_ms(record.event), record.event.skew_ms
         common = {"gen_ai.agent.name": agent, "gen_ai.conversation.id": session}
         if state.turn > turn and 0 not in opened.spans:
             turn = state.turn
             values = {"gen_ai.operation.name": "invoke_agent", **common}
-            opened.spans[0] = _span(trace_id, record.hash.hex()[:16], f"invoke_agent {agent}", INTERNAL, at_ms, values)
+            opened.spans[0] = _span(
+                trace_id, record.hash.hex()[:16], f"invoke_agent {agent}", INTERNAL, (at_ms, skew_ms), values
+            )
         _close(opened, record.event, at_ms)
         for effect in effects:
             if isinstance(effect, AskModel | CallTool):
@@ -79,7 +81,8 @@ def _open(
             "gen_ai.tool.type": "function",
             "gen_ai.tool.call.id": str(effect.effect_id),
         }
-    span = _span(trace_id, span_id, name, kind, record.event.at_ms, {**values, **common})
+    at = (steady_ms(record.event), record.event.skew_ms)
+    span = _span(trace_id, span_id, name, kind, at, {**values, **common})
     if 0 in opened.spans:
         span["parentSpanId"] = opened.spans[0]["spanId"]
     opened.spans[effect.effect_id] = span
@@ -123,19 +126,21 @@ def _end_turn(opened: _Open, state: State, at_ms: int) -> None:
     opened.done.append(_ended(turn, at_ms, "" if kind in ("answered", "") else kind))
 
 
-def _span(trace_id: str, span_id: str, name: str, kind: int, at_ms: int, values: dict[str, Any]) -> Span:
+def _span(trace_id: str, span_id: str, name: str, kind: int, at: tuple[int, int], values: dict[str, Any]) -> Span:
+    steady, skew = at  # A span ends after its steady duration, whatever the clock has been set to meanwhile.
     return {
+        "skew_ms": skew,
         "traceId": trace_id,
         "spanId": span_id,
         "name": name,
         "kind": kind,
-        "startTimeUnixNano": str(at_ms * 1_000_000),
+        "startTimeUnixNano": str((steady + skew) * 1_000_000),
         "attributes": _attributes(values),
     }
 
 
 def _ended(span: Span, at_ms: int, error: str = "") -> Span:
-    span["endTimeUnixNano"] = str(at_ms * 1_000_000)
+    span["endTimeUnixNano"] = str((at_ms + span.pop("skew_ms")) * 1_000_000)
     if error:
         span["attributes"].append(_attribute("error.type", error))
         span["status"] = {"code": ERROR}

@@ -10,6 +10,7 @@ import orjson
 from edgeagent.core.agent import Agent
 from edgeagent.core.budget import Budget, Spent
 from edgeagent.core.effects import AskUser, Effect
+from edgeagent.core.events import steady_ms
 from edgeagent.core.state import State, is_resting
 from edgeagent.trace.record import Record
 
@@ -48,7 +49,7 @@ def turns_of(agent: Agent, folded: Iterable[tuple[Record, State, tuple[Effect, .
     for record, state, effects in folded:
         if state.turn > before.turn:
             text = _begun_by(state)
-            turns.append(Turn(state.turn, text, record.event.at_ms))
+            turns.append(Turn(state.turn, text, steady_ms(record.event)))
         if turns:
             _note(turns[-1], record, state, effects, before)
             turns[-1].uses = tuple(uses(agent.budget, state.turn_spent, turns[-1].ended_ms - turns[-1].began_ms))
@@ -76,7 +77,7 @@ def uses(budget: Budget, spent: Spent, wall_ms: int) -> Iterator[Use]:
 
 def _note(turn: Turn, record: Record, state: State, effects: tuple[Effect, ...], before: State) -> None:
     if turn.outcome == "not ended" or not is_resting(state):
-        turn.ended_ms = record.event.at_ms
+        turn.ended_ms = steady_ms(record.event)
     # What the model was told since the last record; refusals of ours begin so.
     new = [*(m for e in state.past[len(before.past) :] for m in e.messages), *state.current]
     for text in (m.text for m in new if m.role == "tool"):
