@@ -21,10 +21,11 @@ from edgeagent.core.state import Finished, Idle, State, Transition, at_time_of
 from edgeagent.core.step import halt, refuse, step
 from edgeagent.errors import ConfigError
 from edgeagent.policy.fact import Fact, Signature, of_effect, of_event, what_happened
-from edgeagent.policy.formula import Argument, speaks_of_calls, walk
+from edgeagent.policy.formula import speaks_of_calls
 from edgeagent.policy.monitor import Memory, Monitor, Value, as_value
 from edgeagent.policy.narrowing import Narrowed, needs_of, schema_of
 from edgeagent.policy.ready import Rule
+from edgeagent.policy.typed import check_comparisons
 
 
 class Allow(msgspec.Struct, frozen=True, tag=True):
@@ -229,15 +230,7 @@ def check_rule(rule: object, agent: Agent) -> None:
         if tool not in agent.by_name:
             known = ", ".join(agent.tool_names) or "none"
             raise ConfigError(f"agent {agent.name}: rule {rule.name} names the tool {tool}; its tools are: {known}")
-    tools = [agent.by_name[t] for t in rule.tools] or list(agent.tools)
-    known_arguments = {name for t in tools for name in t.parameters.schema.get("properties", {})}
-    for part in walk(rule.formula):
-        if isinstance(part, Argument) and part.name.split(".")[0] not in known_arguments:
-            names = ", ".join(sorted(known_arguments)) or "none"
-            where = ", ".join(t.name for t in tools)
-            raise ConfigError(
-                f"agent {agent.name}: rule {rule.name} compares the argument {part.name}; {where} takes: {names}"
-            )
+    check_comparisons(f"agent {agent.name}: rule {rule.name}", rule.formula, agent.tools)
 
 
 def guarded_step(guard: Guard, agent: Agent, state: State, event: Event) -> Transition:

@@ -222,7 +222,7 @@ def fits(value, schema):
     ("wrong", "says"),
     [
         (never("sell"), "names the tool sell; its tools are: pay, fetch"),
-        (guard("pay", arg("sum") <= 5), "compares the argument sum; pay takes: amount, to"),
+        (guard("pay", arg("sum") <= 5), "pay has no sum; it has: amount, to"),
         ("at most three", "which is not a rule"),
     ],
 )
