@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from edgeagent.shape import formats, pattern
-from edgeagent.shape.decode import EXACT_MAX, below, fits, is_multiple, matches, same_json, shown
+from edgeagent.shape.decode import below, fits, is_multiple, matches, same_json, shown
 from edgeagent.shape.pointer import Document
 
 Seen = set[str | int]
@@ -22,15 +22,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_whole(value: Any) -> bool:
-    """Return whether this is an integer written as a float: a larger one stands for several integers."""
-    return isinstance(value, float) and value.is_integer() and abs(value) < EXACT_MAX
-
-
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "null": lambda value: value is None,
     "boolean": lambda value: isinstance(value, bool),
-    "integer": lambda value: (isinstance(value, int) and not isinstance(value, bool)) or _is_whole(value),
+    "integer": lambda value: _is_number(value) and value == int(value),
     "number": _is_number,
     "string": lambda value: isinstance(value, str),
     "array": lambda value: isinstance(value, list),

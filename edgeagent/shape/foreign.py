@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
-
-import orjson
 
 from edgeagent.errors import GrammarError, ShapeError
 from edgeagent.shape.admits import why_not
@@ -17,11 +16,11 @@ from edgeagent.shape.pointer import Document
 def foreign(schema: Any) -> Foreign:
     """Return the node of a schema of any draft. Raises ShapeError for what cannot be kept to."""
     try:
-        new = renewed(orjson.loads(orjson.dumps(schema)))  # A copy of our own, and JSON through and through.
+        new = renewed(json.loads(json.dumps(schema, allow_nan=False)))  # Our own, and JSON through and through.
         own = {} if new is True else {"not": {}} if new is False else new
         document = Document(own)
         document.check_references(own)
-    except (TypeError, GrammarError) as error:
+    except (TypeError, ValueError, GrammarError) as error:
         raise ShapeError(str(error)) from None
     except RecursionError:
         raise ShapeError("nested too deep to be held") from None
