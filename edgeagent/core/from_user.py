@@ -80,7 +80,7 @@ def _places(schema: Mapping[str, Any], path: str, required: bool, where: str) ->
 def _place(schema: Mapping[str, Any], path: str, required: bool, where: str) -> Place | None:
     many = schema.get("type") == "array" and isinstance(schema.get("items"), Mapping)
     inner = schema["items"] if many else schema
-    options = inner.get("anyOf", [inner])
+    options = [each for option in inner.get("anyOf", [inner]) for each in _of_one_type(option)]
     mark = schema.get(KEYWORD) or inner.get(KEYWORD) or _one_mark(options)
     if mark is None:
         return None
@@ -94,6 +94,11 @@ def _place(schema: Mapping[str, Any], path: str, required: bool, where: str) -> 
     least = schema.get("minItems", 0) if many else 0
     nullable = len(quotable) < len(options)
     return Place(path, quotable, mark["units"], mark["thousands"], required, nullable, many, least)
+
+
+def _of_one_type(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    types = schema.get("type")
+    return [{**schema, "type": each} for each in types] if isinstance(types, list) else [schema]
 
 
 def _one_mark(options: Sequence[Mapping[str, Any]]) -> Any:

@@ -28,6 +28,9 @@ _ALONE = frozenset(("3", "4", "6", "7"))
 _FORMATS = {"host-name": "hostname", "ip-address": "ipv4"}
 """What draft 3 called them."""
 
+_SPELLED_OUT: dict[bool, dict[str, Any]] = {True: {}, False: {"enum": []}}
+"""Of a member, so that whoever looks at the arguments finds an object for each."""
+
 
 def renewed(schema: Any) -> Any:
     """Return the schema as 2020-12 spells it. Raises ShapeError naming the place and the keyword."""
@@ -122,7 +125,8 @@ class _Renewal:
                 if keyword == "patternProperties":
                     for searched in inside:
                         _check_pattern(searched, path, keyword)
-                return {keyword: {name: self.place(each, (*below, name)) for name, each in inside.items()}}
+                parts = {name: self.place(each, (*below, name)) for name, each in inside.items()}
+                return {keyword: {k: _SPELLED_OUT[v] if isinstance(v, bool) else v for k, v in parts.items()}}
             case "dependencies":
                 return self._dependencies(inside, below)
             case "bound" if isinstance(inside, bool):
