@@ -18,6 +18,8 @@ from msgspec import Struct
 from edgeagent.errors import GrammarError
 from edgeagent.shape import pattern
 from edgeagent.shape.lower import Relaxation
+from edgeagent.shape.pattern_lengths import lengths, possible_lengths
+from edgeagent.shape.pattern_steps import steps
 
 Schema = Mapping[str, Any]
 Call = tuple[str, Schema]
@@ -743,7 +745,7 @@ class _Counting:
         if most == 0:
             return []
         if place not in self._steps:
-            self._steps[place] = [(chars, self._place(after)) for chars, after in pattern.steps(self.trees[place])]
+            self._steps[place] = [(chars, self._place(after)) for chars, after in steps(self.trees[place])]
         fewer = max(0, least - 1), None if most is None else most - 1
         following = [(chars, (after, *fewer)) for chars, after in self._steps[place]]
         return [(chars, after) for chars, after in following if self._is_possible(after)]
@@ -759,9 +761,9 @@ class _Counting:
         if tree not in self._places:
             self._places[tree] = len(self.trees)
             self.trees.append(tree)
-            self._lengths.append(pattern.lengths(tree))
+            self._lengths.append(lengths(tree))
             most = self._start[1]
-            self._possible.append(0 if most is None else pattern.possible_lengths(tree, most))
+            self._possible.append(0 if most is None else possible_lengths(tree, most))
         return self._places[tree]
 
 

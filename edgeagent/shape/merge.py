@@ -8,7 +8,8 @@ that `lower` does not know stays where it is. No alternative at all means that n
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from edgeagent.errors import GrammarError
@@ -151,20 +152,8 @@ def merge(one: Plain, other: Plain, document: Document) -> Plain | None:
 
 
 def _merge_keyword(key: str, one: Any, other: Any, merged: Plain) -> None:
-    if key == "type":
-        merged[key] = _common_types(one, other)
-    elif key == "enum":
-        merged[key] = [value for value in one if any(same_json(value, option) for option in other)]
-    elif key in _GREATER:
-        merged[key] = max(one, other)
-    elif key in _LESSER:
-        merged[key] = min(one, other)
-    elif key == "required":
-        merged[key] = list(dict.fromkeys([*one, *other]))
-    elif key == "uniqueItems":
-        merged[key] = one or other
-    elif key == DROPPED:
-        merged[key] = [*merged.get(key, []), *one, *other]
+    if key in _BOTH:
+        merged[key] = _BOTH[key](one, other)
     elif one == other:
         merged[key] = one
     elif key == "multipleOf" and isinstance(one, int) and isinstance(other, int):
@@ -180,6 +169,26 @@ def _common_types(one: list[str], other: list[str]) -> list[str]:
         if all(name in names or (name == "integer" and "number" in names) for names in (one, other)):
             common.append(name)
     return common
+
+
+def _common_constants(one: list[Any], other: list[Any]) -> list[Any]:
+    return [value for value in one if any(same_json(value, option) for option in other)]
+
+
+def _either_list(one: list[Any], other: list[Any]) -> list[Any]:
+    return [*one, *(each for each in other if each not in one)]
+
+
+_BOTH: dict[str, Callable[[Any, Any], Any]] = {
+    **dict.fromkeys(_GREATER, max),
+    **dict.fromkeys(_LESSER, min),
+    "type": _common_types,
+    "enum": _common_constants,
+    "required": _either_list,
+    "uniqueItems": operator.or_,
+    DROPPED: _either_list,
+}
+"""Keywords of which two that meet can be said as one."""
 
 
 def both(one: Any, other: Any) -> Any:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeagent.shape import formats, pattern
+from edgeagent.shape.pattern_lengths import bounded, lengths, within
 
 SEARCHED = [
     "^a|b$",
@@ -73,7 +74,7 @@ def test_a_named_group_in_javascripts_spelling_is_read() -> None:
     ("text", "span"), [("^a{2,3}b?$", (2, 4)), ("a", (1, None)), ("^(?:ab|c)*$", (0, None)), ("^$", (0, 0))]
 )
 def test_lengths_are_known(text: str, span: tuple[int, int | None]) -> None:
-    assert pattern.lengths(pattern.parse(text)) == span
+    assert lengths(pattern.parse(text)) == span
 
 
 @pytest.mark.parametrize(
@@ -89,12 +90,12 @@ def test_lengths_are_known(text: str, span: tuple[int, int | None]) -> None:
 def test_lengths_are_folded_into_a_pattern_where_that_is_exact(
     text: str, least: int, most: int, expected: str | None
 ) -> None:
-    cut = pattern.within(pattern.parse(text), least, most)
+    cut = within(pattern.parse(text), least, most)
     assert (None if cut is None else pattern.regex(cut)) == expected
 
 
 def test_no_endless_repeat_is_left_when_bounded() -> None:
-    assert pattern.lengths(pattern.bounded(pattern.parse("a+b"), 10))[1] == 10 + 10 + 1 + 10
+    assert lengths(bounded(pattern.parse("a+b"), 10))[1] == 10 + 10 + 1 + 10
 
 
 @pytest.mark.parametrize("name", sorted(formats.PATTERNS))

@@ -1,0 +1,1 @@
+"""The kinds of JSON Schema, each lowered in a file of its own."""
