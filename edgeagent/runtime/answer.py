@@ -7,6 +7,7 @@ answered with is told from the transitions alone.
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections import deque
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
@@ -49,9 +50,13 @@ class Answer:
 
 @dataclass(frozen=True)
 class Word:
-    """A word that was posted. `recorded` is the number of its record, once it cannot be lost by a crash of ours."""
+    """A word that was posted. `recorded` is the number of its record, once it cannot be lost by a crash of ours.
+
+    `begun` is set when its turn begins, `answered` is what the turn came to.
+    """
 
     recorded: Future[int] = field(default_factory=Future)
+    begun: threading.Event = field(default_factory=threading.Event)
     answered: Future[Answer] = field(default_factory=Future)
 
     def fail(self, error: BaseException) -> None:
@@ -101,6 +106,8 @@ class Turns:
         for number in range(begun):
             begins_at_once = isinstance(taken.event, UserSaid) and is_resting(before)
             self._running = taken.word if begins_at_once else self._next(before, state)
+            if self._running is not None:
+                self._running.begun.set()
             if number < begun - 1 or is_resting(state):  # It was over before it began: a limit was reached.
                 answered += self._end(said.popleft() if said else "", state.outcome)
         while len(self._queued) > len(state.queued):  # Forgotten with a turn that was cancelled, or at the end.

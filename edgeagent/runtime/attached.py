@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 from edgeagent.core.effects import Effect, Finish, Say
@@ -22,18 +23,21 @@ class Attached:
     def __init__(self, owner: Door | None = None, name: str = "") -> None:
         self.owner, self.owner_name = owner, name
         self.person = PersonDriver(nobody if owner is None else owner.decide)
+        self._changing = threading.Lock()
         self._doors: tuple[tuple[Door, Cursor | None], ...] = ()
 
     def add(self, door: Door, cursor: Cursor | None) -> None:
         """Show and ask this door too, from now on."""
-        self._doors = (*self._doors, (door, cursor))
-        if door is not self.owner:
-            self.person.ask_also(door.decide)
+        with self._changing:
+            self._doors = (*self._doors, (door, cursor))
+            if door is not self.owner:
+                self.person.ask_also(door.decide)
 
     def remove(self, door: Door) -> None:
         """Show and ask this door nothing any more."""
-        self._doors = tuple(each for each in self._doors if each[0] is not door)
-        self.person.ask_no_more(door.decide)
+        with self._changing:
+            self._doors = tuple(each for each in self._doors if each[0] is not door)
+            self.person.ask_no_more(door.decide)
 
     def watch(self, event: Event, state: State, effects: tuple[Effect, ...]) -> None:
         """Show one transition to all."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from queue import SimpleQueue
+from typing import NamedTuple, Self
 
 from msgspec.structs import asdict, replace
 
@@ -17,7 +19,7 @@ from edgeagent.core.events import Cancelled, Event, Heard, SessionStarted, UserS
 from edgeagent.core.replay import Step
 from edgeagent.core.state import State, Transition, is_resting
 from edgeagent.driver.base import Driver
-from edgeagent.errors import TraceError
+from edgeagent.errors import EdgeAgentError, TraceError
 from edgeagent.runtime.answer import Answer, Taken, Turns, Word
 from edgeagent.runtime.attached import Attached, is_said
 from edgeagent.runtime.cursor import Cursor
@@ -37,6 +39,7 @@ from edgeagent.runtime.folder import (
 from edgeagent.runtime.loop import Loop
 from edgeagent.runtime.recording import parts_of
 from edgeagent.runtime.snapshot import write_snapshot
+from edgeagent.runtime.spoken import Spoken
 from edgeagent.runtime.stamps import Clock, monotonic_ms, wall_clock_ms
 from edgeagent.trace.disk import DISK, Disk
 from edgeagent.trace.file import TraceFile
@@ -117,6 +120,28 @@ class Session:
         self._work(word.answered.done)
         return word.answered.result()
 
+    def begin(self, text: str, *, by: str = "", door: str = "", on_text: Callable[[str], None] | None = None) -> Word:
+        """Let the user say `text` and return at once; a thread works until it is answered, unless somebody serves.
+
+        `on_text` is given the answer in pieces, as it is written.
+        """
+        word = Word()
+        if on_text is not None:
+            spoken = Spoken(word, on_text)
+            self._doors.add(spoken, None)
+            word.answered.add_done_callback(lambda _: self._doors.remove(spoken))
+        self._post(UserSaid(0, text, by, door), word)
+        threading.Thread(target=self._work_for, args=(word,), name=f"session {self.id}", daemon=True).start()
+        return word
+
+    def stream(self, text: str, *, by: str = "", door: str = "") -> Iterator[str]:
+        """Let the user say `text`; yield the answer in pieces, as it is written. Raises TraceError."""
+        pieces: SimpleQueue[str | None] = SimpleQueue()
+        word = self.begin(text, by=by, door=door, on_text=pieces.put)
+        word.answered.add_done_callback(lambda _: pieces.put(None))
+        yield from iter(pieces.get, None)
+        word.answered.result()  # Raises what went wrong.
+
     def say(self, text: str) -> State:
         """Let the user say `text`, wait for the answer, return the state."""
         self.ask(text)
@@ -134,9 +159,7 @@ class Session:
     def post_words(self, text: str, *, by: str = "", door: str = "") -> Word:
         """Let `by`, at `door`, say something; returns at once. Whoever serves the session takes it up."""
         word = Word()
-        self._loop.post(UserSaid(0, text, by, door), word)
-        if self._is_closed:
-            self._abandon()
+        self._post(UserSaid(0, text, by, door), word)
         return word
 
     def post_heard(self, source: str, text: str) -> None:
@@ -161,7 +184,15 @@ class Session:
 
     def detach(self, door: Door) -> None:
         """Let a door go; its place stays."""
-        self._between(lambda: self._doors.remove(door))
+        self._doors.remove(door)
+
+    def __enter__(self) -> Self:
+        """Leave what is below to `close` it."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the session; what is outstanding is taken up when it is opened again."""
+        self.close()
 
     def take_up(self, events: Iterable[Event]) -> None:
         """Post what comes first of all when a session is opened, and set its timers again."""
@@ -214,6 +245,15 @@ class Session:
         for word in self._loop.left():
             word.fail(error)
 
+    def _post(self, event: Event, word: Word) -> None:
+        self._loop.post(event, word)
+        if self._is_closed:
+            self._abandon()
+
+    def _work_for(self, word: Word) -> None:
+        with contextlib.suppress(EdgeAgentError):  # Whoever waits for the answer gets it.
+            self._work(word.answered.done)
+
     def _between(self, do: Callable[[], None]) -> None:
         """Do something between two transitions: here if nobody works, else in the thread that does."""
         done: Future[None] = Future()
@@ -244,13 +284,13 @@ class Session:
         """Show a transition to the doors, write down that they have had it, and answer whoever waits for it."""
         if taken.word is not None:
             taken.word.recorded.set_result(self._trace.seq - 1)
+        answers = self._turns.follow(taken, self._ended(taken))
         self._doors.watch(taken.event, taken.state, taken.effects)
         if self._loop.is_at_rest:
             self._settle()
         elif is_said(taken.effects) and self._doors.have_places:
             self._trace.settle()
             self._doors.move(self._trace.seq, self._trace.head)
-        answers = self._turns.follow(taken, self._ended(taken))
         for word, answer in answers:
             word.answered.set_result(answer)
         if answers:
