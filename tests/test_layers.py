@@ -26,6 +26,7 @@ HEIGHT = {
     "driver": 4,
     "runtime": 5,
     "doors": 6,
+    "testing": 6,
 }
 PURE = {"shape", "core", "policy", "request", "grammar", "codec"}
 PURE_ALLOWED = {

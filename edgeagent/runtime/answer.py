@@ -48,6 +48,13 @@ class Answer:
         return self.text
 
 
+def _promise() -> Future[Any]:
+    """A future that nobody but the session can end: whoever waits may give up, and the others still wait."""
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()
+    return future
+
+
 @dataclass(frozen=True)
 class Word:
     """A word that was posted. `recorded` is the number of its record, once it cannot be lost by a crash of ours.
@@ -55,9 +62,9 @@ class Word:
     `begun` is set when its turn begins, `answered` is what the turn came to.
     """
 
-    recorded: Future[int] = field(default_factory=Future)
+    recorded: Future[int] = field(default_factory=_promise)
     begun: threading.Event = field(default_factory=threading.Event)
-    answered: Future[Answer] = field(default_factory=Future)
+    answered: Future[Answer] = field(default_factory=_promise)
 
     def fail(self, error: BaseException) -> None:
         """Let whoever waits know that nothing comes, where nothing has come."""

@@ -70,6 +70,11 @@ class Attached:
         """Say a sentence about what goes on."""
         self._show(lambda door: door.activity(text))
 
+    def tell_owner(self, text: str) -> None:
+        """Say a sentence to the door that opens the session."""
+        if self.owner is not None:
+            self.owner.activity(text)
+
     def _show(self, show: Callable[[Door], None]) -> None:
         for door, _ in self._doors:
             try:

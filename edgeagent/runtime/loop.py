@@ -125,10 +125,14 @@ class Loop:
     def take_one(self) -> None:
         """Take what comes next out of the inbox and work it off; waits if there is nothing."""
         item = self._inbox.get()
-        if isinstance(item, tuple):
+        if not isinstance(item, tuple):
+            return item()
+        try:
             self._take(*item)
-        else:
-            item()
+        except Exception as error:
+            if item[1] is not None:
+                item[1].fail(error)
+            raise
 
     def _take(self, event: Event, word: Word | None) -> None:
         at_ms, skew_ms = self._stamps.next(self.state)

@@ -5,6 +5,8 @@ The one assembly of a session, whichever door asks for it.
 
 from __future__ import annotations
 
+import contextlib
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -16,23 +18,20 @@ from edgeagent.driver.model import ModelDriver
 from edgeagent.errors import ConfigError
 from edgeagent.policy.ready import Rule
 from edgeagent.runtime.attached import Attached
-from edgeagent.runtime.calibration import use_calibration
 from edgeagent.runtime.config import EngineName, ModelSettings, Settings, read_settings, state_root
 from edgeagent.runtime.door import Door
 from edgeagent.runtime.folder import TRACE_NAME, Beginning, Limits, find_directory, last_directory, locked
+from edgeagent.runtime.model import Model, load_model
 from edgeagent.runtime.operator import operator_policy, recorded_rules, with_rules
 from edgeagent.runtime.recording import Recording, changes, load_recording, resolved_spec, with_recorded_limits
 from edgeagent.runtime.resume import resume_session
 from edgeagent.runtime.session import Outside, Session, new_session
 from edgeagent.runtime.wiring import (
-    SCRIPT_PREFIX,
     agent_path,
     dialect_of,
     drivers_of,
     keep_warm,
-    llama_model,
     load_agent,
-    scripted_model,
     step_of,
     with_dialect,
 )
@@ -73,16 +72,18 @@ FIXED = ("max_steps", "max_tokens", "timeout", "context_tokens")
 """What a session keeps from its beginning on."""
 
 
-def open_session(request: OpenRequest, door: Door) -> Session:
-    """Load everything and start or resume a session; nothing runs in it yet.
+def open_session(request: OpenRequest, door: Door, model: Model | None = None) -> Session:
+    """Load everything and start or resume a session; nothing runs in it yet. A `model` that is given stays loaded.
 
     Raises ConfigError, ShapeError, GrammarError, ModelError and TraceError, as what is wrong deserves.
     """
-    if request.resume or request.last:
-        return _reopen(_named_directory(request), request, door)
-    if request.agent is None:
-        raise ConfigError("say which agent: FILE.py or FILE.py:NAME")
-    return _begin(request.agent, request, door)
+    with contextlib.ExitStack() as undo:
+        opening = Opening(request, door, model, undo)
+        if request.resume or request.last:
+            return opening.reopen(_named_directory(request))
+        if request.agent is None:
+            raise ConfigError("say which agent: FILE.py or FILE.py:NAME")
+        return opening.begin(request.agent)
 
 
 def settings_of(request: OpenRequest) -> Settings:
@@ -105,52 +106,81 @@ def _named_directory(request: OpenRequest) -> Path:
     return find_directory(root, request.resume) if request.resume else last_directory(root)
 
 
-def _begin(named: Agent | str, request: OpenRequest, door: Door) -> Session:
-    settings = settings_of(request)
-    limits = Limits(steps=request.max_steps, completion_tokens=request.max_tokens, seconds=request.timeout)
-    policy, rules = operator_policy(request.config, beside=_beside(named))
-    loaded = load_agent(named) if isinstance(named, str) else named
-    agent = with_dialect(with_recorded_limits(with_rules(loaded, rules), limits), dialect_of(settings.model))
-    root = state_root(settings)
-    doors = Attached(door, request.door)
-    model = _open_model(agent, settings.model, doors, root, verbose=request.verbose)
-    beginning = Beginning(
-        agent_spec=named if isinstance(named, str) else "",
-        model=settings.model.name,
-        seed=request.seed,
-        context_tokens=settings.model.context_tokens,
-        durability=request.durability or "effects",
-        limits=limits,
-        policy=policy,
-    )
-    drivers = drivers_of(agent, model, doors.person)
-    session = new_session(agent, step_of(agent), drivers, root, beginning, Outside(doors))
-    keep_warm(model, settings.model, session.directory)
-    return session
+@dataclass(frozen=True)
+class Opening:
+    """A session that is being opened. What `undo` holds is undone if that fails, and else when the session closes."""
 
+    request: OpenRequest
+    door: Door
+    given: Model | None
+    undo: contextlib.ExitStack
 
-def _reopen(directory: Path, request: OpenRequest, door: Door) -> Session:
-    """Resume a session with the agent, limits and model it was started with; say what has changed before it runs."""
-    with locked(directory):
-        pass  # Someone else may have it; that is found out before a model is loaded.
-    for name in FIXED:
-        if getattr(request, name) is not None:
-            raise ConfigError(f"{name} was fixed when the session began; fork it and start a new one to change it")
-    recording = load_recording(directory / TRACE_NAME, request.agent)
-    about, agent = recording.about, recording.agent
-    assert about is not None, "a session directory has its session.json"
-    named = resolved_spec(about, directory) if about.agent_spec else request.agent
-    _tell_changes(recording, operator_policy(request.config, beside=_beside(named))[1], door)
-    found = _torn_told(directory / TRACE_NAME, door)
-    given = replace(request, agent=named, model=request.model or about.model, context_tokens=about.context_tokens)
-    settings = settings_of(given)
-    root = directory.parent.parent
-    doors = Attached(door, request.door)
-    model = _open_model(agent, settings.model, doors, root, verbose=request.verbose, found=found)
-    drivers = drivers_of(agent, model, doors.person)
-    session = resume_session(directory, agent, step_of(agent), drivers, request.durability, Outside(doors))
-    keep_warm(model, settings.model, directory)
-    return session
+    def begin(self, named: Agent | str) -> Session:
+        """Start a session."""
+        request, settings = self.request, self._settings(self.request)
+        limits = Limits(steps=request.max_steps, completion_tokens=request.max_tokens, seconds=request.timeout)
+        policy, rules = operator_policy(request.config, beside=_beside(named))
+        loaded = load_agent(named) if isinstance(named, str) else named
+        dialect = self.given.dialect if self.given else dialect_of(settings.model)
+        agent = with_dialect(with_recorded_limits(with_rules(loaded, rules), limits), dialect)
+        root, doors = state_root(settings), Attached(self.door, request.door)
+        model = self._driver(agent, settings.model, doors, root)
+        beginning = Beginning(
+            agent_spec=named if isinstance(named, str) else "",
+            model=settings.model.name,
+            seed=request.seed,
+            context_tokens=settings.model.context_tokens,
+            durability=request.durability or "effects",
+            limits=limits,
+            policy=policy,
+        )
+        drivers = drivers_of(agent, model, doors.person)
+        session = new_session(agent, step_of(agent), drivers, root, beginning, Outside(doors))
+        return self._kept(session, model, settings.model)
+
+    def reopen(self, directory: Path) -> Session:
+        """Resume a session with the agent, limits and model it was started with; say what has changed since."""
+        request, door = self.request, self.door
+        with locked(directory):
+            pass  # Someone else may have it; that is found out before a model is loaded.
+        for name in FIXED:
+            if getattr(request, name) is not None:
+                raise ConfigError(f"{name} was fixed when the session began; fork it and start a new one to change it")
+        recording = load_recording(directory / TRACE_NAME, request.agent)
+        about, agent = recording.about, recording.agent
+        assert about is not None, "a session directory has its session.json"
+        named = resolved_spec(about, directory) if about.agent_spec else request.agent
+        _tell_changes(recording, operator_policy(request.config, beside=_beside(named))[1], door)
+        found = _torn_told(directory / TRACE_NAME, door)
+        fixed = {"agent": named, "model": request.model or about.model, "context_tokens": about.context_tokens}
+        settings, doors = self._settings(replace(request, **fixed)), Attached(door, request.door)
+        if settings.model.context_tokens < about.context_tokens:
+            raise ConfigError(
+                f"session {about.id} was begun with a window of {about.context_tokens} tokens and the model was loaded "
+                f"with {settings.model.context_tokens}: load it with context_tokens={about.context_tokens}"
+            )
+        model = self._driver(agent, settings.model, doors, directory.parent.parent, answers_in(found))
+        drivers = drivers_of(agent, model, doors.person)
+        session = resume_session(directory, agent, step_of(agent), drivers, request.durability, Outside(doors))
+        return self._kept(session, model, settings.model)
+
+    def _settings(self, request: OpenRequest) -> Settings:
+        settings = settings_of(request)
+        return settings if self.given is None else replace(settings, model=self.given.settings)
+
+    def _driver(
+        self, agent: Agent, settings: ModelSettings, doors: Attached, root: Path, answered: int = 0
+    ) -> ModelDriver:
+        model = self.given
+        if model is None:
+            model = load_model(settings, verbose=self.request.verbose)
+            self.undo.callback(model.close)
+        return model.driver(agent, doors, root, answered)
+
+    def _kept(self, session: Session, model: ModelDriver, settings: ModelSettings) -> Session:
+        keep_warm(model, settings, session.directory)
+        session.on_close(self.undo.pop_all().close)
+        return session
 
 
 def _tell_changes(recording: Recording, rules_now: tuple[Rule, ...], door: Door) -> None:
@@ -175,16 +205,3 @@ def answers_in(found: Examined | None) -> int:
     """How often the model has answered in a trace: a script goes on behind that."""
     records = found.records if found else ()
     return sum(isinstance(r.event, ModelAnswered | ModelFailed) for r in records)
-
-
-def _open_model(
-    agent: Agent, settings: ModelSettings, doors: Attached, root: Path, *, verbose: bool, found: Examined | None = None
-) -> ModelDriver:
-    """The scripted model, or llama.cpp with the file's weights and the agent's calibration, if it has one."""
-    if settings.name.startswith(SCRIPT_PREFIX):
-        return scripted_model(settings.name, answered=answers_in(found))
-    model = llama_model(agent, settings, on_progress=doors.progress, on_text=doors.stream, verbose=verbose)
-    unused = use_calibration(root, model, agent)
-    if unused and doors.owner is not None:
-        doors.owner.activity(unused)
-    return model

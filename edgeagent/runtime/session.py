@@ -101,6 +101,7 @@ class Session:
         self._turns = Turns(self.trace_path, self.state)
         self._changed = threading.Condition()
         self._is_worked, self._is_closed = False, False
+        self._last: Callable[[], None] = lambda: None
         if self._doors.owner is not None:
             self._attach(self._doors.owner, self._doors.owner_name)
 
@@ -129,7 +130,7 @@ class Session:
         if on_text is not None:
             spoken = Spoken(word, on_text)
             self._doors.add(spoken, None)
-            word.answered.add_done_callback(lambda _: self._doors.remove(spoken))
+            word.answered.add_done_callback(partial(self._end, spoken))
         self._post(UserSaid(0, text, by, door), word)
         threading.Thread(target=self._work_for, args=(word,), name=f"session {self.id}", daemon=True).start()
         return word
@@ -200,6 +201,10 @@ class Session:
             self._loop.post(event)
         self._loop.set_timers()
 
+    def on_close(self, do: Callable[[], None]) -> None:
+        """Have this done when everything else is closed."""
+        self._last = do
+
     def close(self) -> None:
         """Let go of drivers, trace and lock; everything recorded is on the disk then. Raises TraceError if not.
 
@@ -220,6 +225,7 @@ class Session:
             self._keep_snapshot()
         finally:
             self._held.release()
+            self._last()
 
     def _work(self, is_done: Callable[[], bool], work: Callable[[], object] | None = None) -> None:
         """Work in this thread, or wait until that is done by the thread that works."""
@@ -249,6 +255,11 @@ class Session:
         self._loop.post(event, word)
         if self._is_closed:
             self._abandon()
+
+    def _end(self, spoken: Spoken, answered: Future[Answer]) -> None:
+        self._doors.remove(spoken)
+        if answered.exception() is None:
+            spoken.end(answered.result().text)
 
     def _work_for(self, word: Word) -> None:
         with contextlib.suppress(EdgeAgentError):  # Whoever waits for the answer gets it.

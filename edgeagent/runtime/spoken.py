@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from edgeagent.core.effects import AskModel, Effect, Say
+from edgeagent.core.effects import AskModel, Effect
 from edgeagent.core.events import Event
 from edgeagent.core.state import State
 from edgeagent.runtime.answer import Word
@@ -19,12 +19,11 @@ class Spoken(QuietDoor):
 
     def __init__(self, word: Word, give: Callable[[str], None]) -> None:
         self._word, self._give = word, give
-        self._given, self._held = "", ""
-        self._is_over = self._is_call = False
+        self._given, self._held, self._is_call = "", "", False
 
     def stream(self, text: str) -> None:
         """Give words on; white space waits until something follows it."""
-        if self._is_over or self._is_call or not self._word.begun.is_set():
+        if self._is_call or not self._word.begun.is_set() or self._word.answered.done():
             return
         self._held += text
         if not self._given:
@@ -32,21 +31,16 @@ class Spoken(QuietDoor):
             self._is_call = self._held.startswith(CALL_BEGINS)
         ready = self._held.rstrip()
         if ready and not self._is_call:
-            self._pass(ready)
+            self._given, self._held = self._given + ready, self._held[len(ready) :]
+            self._give(ready)
 
     def watch(self, event: Event, state: State, effects: tuple[Effect, ...]) -> None:
-        """Give on what is left of the answer when it is said."""
-        if self._is_over or not self._word.begun.is_set():
-            return
-        for effect in effects:
-            if isinstance(effect, AskModel):
-                self._is_call, self._held = False, ""
-            if isinstance(effect, Say):
-                self._is_over = True
-                given = self._given
-                self._give(effect.text[len(given) :] if effect.text.startswith(given) else f"\n{effect.text}")
-                return
+        """Begin anew when the model is asked again."""
+        if any(isinstance(effect, AskModel) for effect in effects):
+            self._held, self._is_call = "", False
 
-    def _pass(self, ready: str) -> None:
-        self._given, self._held = self._given + ready, self._held[len(ready) :]
-        self._give(ready)
+    def end(self, text: str) -> None:
+        """Give on what is left of the answer; all of it where the model began anew in another way."""
+        rest = text[len(self._given) :] if text.startswith(self._given) else f"\n{text}"
+        if rest:
+            self._give(rest)

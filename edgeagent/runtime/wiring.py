@@ -23,7 +23,6 @@ from edgeagent.driver.base import Driver
 from edgeagent.driver.clock import ClockDriver
 from edgeagent.driver.model import ModelDriver
 from edgeagent.driver.person import PersonDriver
-from edgeagent.driver.scripted import ScriptedModel
 from edgeagent.driver.tool import ToolDriver
 from edgeagent.errors import ConfigError, EdgeAgentError, TraceError
 from edgeagent.policy.guard import Guard, guarded_step
@@ -111,8 +110,8 @@ def drivers_of(agent: Agent, model: Driver, person: PersonDriver | None = None) 
     }
 
 
-def scripted_model(name: str, *, answered: int = 0) -> ScriptedModel:
-    """The model behind a `script:FILE` name, after its first `answered` answers. Raises ConfigError."""
+def script_of(name: str) -> list[str]:
+    """The answers behind a `script:FILE` name. Raises ConfigError."""
     file = Path(name.removeprefix(SCRIPT_PREFIX))
     try:
         script = orjson.loads(file.read_bytes())
@@ -122,7 +121,7 @@ def scripted_model(name: str, *, answered: int = 0) -> ScriptedModel:
         ) from error
     if not isinstance(script, list) or not all(isinstance(each, str) for each in script):
         raise ConfigError(f"{file}: a script is a JSON list of strings, the model's answers in order")
-    return ScriptedModel(script[answered:])
+    return script
 
 
 def llama_model(

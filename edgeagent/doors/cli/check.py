@@ -26,7 +26,7 @@ from edgeagent.runtime.wiring import (
     guard_of,
     llama_model,
     load_agent,
-    scripted_model,
+    script_of,
     with_dialect,
 )
 from edgeagent.shape.lower import Relaxation
@@ -120,7 +120,7 @@ def _look_at_cpu() -> str:
 def _look_at_file(settings: Settings) -> str:
     name = settings.model.name
     if name.startswith(SCRIPT_PREFIX):
-        scripted_model(name)
+        script_of(name)
         return f"{name} is a script"
     from edgeagent.models.gguf import check_gguf
     from edgeagent.models.store import find
