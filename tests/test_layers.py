@@ -223,8 +223,6 @@ TOO_MANY_LINES = {
     "grammar/gbnf.py",
     "models/gguf.py",
     "models/store.py",
-    "policy/formula.py",
-    "policy/monitor.py",
     "request/evidence.py",
     "request/parts/texts.py",
     "shape/decode.py",

@@ -11,7 +11,6 @@ from edgeagent import Agent, Budget, tool
 from edgeagent.driver.device.board_tools import Board
 from edgeagent.driver.device.description import load_description
 from edgeagent.driver.device.device import device_tools
-from edgeagent.policy.formula import arg, failed, once
 from edgeagent.policy.ready import (
     at_most,
     confirm_before,
@@ -20,6 +19,7 @@ from edgeagent.policy.ready import (
     no_effect_after_untrusted,
     requires_before,
 )
+from edgeagent.policy.words import arg, failed, once
 
 SYSTEM = "You look after a greenhouse."
 

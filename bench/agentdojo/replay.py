@@ -19,8 +19,8 @@ from edgeagent.core.effects import AskModel, AskUser, CallTool, Effect
 from edgeagent.core.events import Event, ModelAnswered, SessionStarted, ToolFailed, ToolReturned, UserDecided, UserSaid
 from edgeagent.core.state import State
 from edgeagent.core.values import Usage, canonical_json
+from edgeagent.policy.all_guards import guard_for
 from edgeagent.policy.guard import AllowAll, Guard, guarded_step
-from edgeagent.policy.joint import guard_for
 from edgeagent.policy.labels import Labels
 from edgeagent.policy.origin_guard import ValuesFromUser, values_from_user
 

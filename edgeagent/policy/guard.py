@@ -20,9 +20,10 @@ from edgeagent.core.outside import taken_up
 from edgeagent.core.state import Finished, Idle, State, Transition, at_time_of
 from edgeagent.core.step import halt, refuse, step
 from edgeagent.errors import ConfigError
+from edgeagent.policy.atoms import Memory, Value
 from edgeagent.policy.fact import Fact, Signature, of_effect, of_event, what_happened
 from edgeagent.policy.formula import speaks_of_calls
-from edgeagent.policy.monitor import Memory, Monitor, Value, as_value
+from edgeagent.policy.monitor import Monitor, as_value
 from edgeagent.policy.narrowing import Narrowed, needs_of, schema_of
 from edgeagent.policy.ready import Rule
 from edgeagent.policy.typed import check_comparisons

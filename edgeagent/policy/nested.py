@@ -53,7 +53,8 @@ from edgeagent.core.state import (
 from edgeagent.core.step import halt
 from edgeagent.core.turn import has_read_untrusted
 from edgeagent.core.values import canonical_json
-from edgeagent.policy.guard import ALLOW, Ask, Guard, Halt, Refuse, Verdict, guarded_step
+from edgeagent.policy.all_guards import AllGuards
+from edgeagent.policy.guard import Guard, guarded_step
 from edgeagent.shape.parse import parse
 
 GuardFor = Callable[[Agent], Guard]
@@ -145,7 +146,7 @@ class _Turn:
 
     def _own(self, kin: Kin, state: State, event: Event, above: tuple[Above, ...], *, tainted: bool) -> Moved:
         """Let the agent itself take the event; start the sub-agents that it calls."""
-        guard = _Lineage(kin.guard, above) if above else kin.guard
+        guard = _with_those_above(kin.guard, above) if above else kin.guard
         memory = (state.monitors, *_memories(above)) if above else state.monitors
         state, wanted = guarded_step(guard, kin.agent, replace(state, monitors=memory), event)
         mine, others = (state.monitors[0], tuple(state.monitors[1:])) if above else (state.monitors, ())
@@ -267,42 +268,6 @@ def _with(above: tuple[Above, ...], memories: tuple[Any, ...]) -> tuple[Above, .
     return tuple(a._replace(memory=m) for a, m in zip(above, memories, strict=True))
 
 
-class _Lineage:
+def _with_those_above(own: Guard, above: tuple[Above, ...]) -> Guard:
     """The guard of a sub-agent and those of all agents above it; its memory is theirs, in this order."""
-
-    def __init__(self, own: Guard, above: tuple[Above, ...]) -> None:
-        self._guards = (own, *(a.guard for a in above))
-        self._turns = (None, *(a.turn for a in above))
-
-    def _views(self, state: State) -> list[State]:
-        """The state as each guard must see it: in its own agent's turn."""
-        return [state if turn is None else replace(state, turn=turn) for turn in self._turns]
-
-    def observe(self, memory: Any, state: State, event: Event) -> Any:
-        """Return each guard's memory after this event."""
-        if isinstance(event, UserSaid):
-            return memory  # The agent above wrote it; no person said anything.
-        each = zip(self._guards, memory, self._views(state), strict=True)
-        return tuple(guard.observe(m, view, event) for guard, m, view in each)
-
-    def judge(self, memory: Any, state: State, effect: Effect) -> Verdict:
-        """Return the strictest verdict; one question covers all that want to ask."""
-        each = zip(self._guards, memory, self._views(state), strict=True)
-        verdicts = [guard.judge(m, view, effect) for guard, m, view in each]
-        for kind in (Halt, Refuse):
-            for verdict in verdicts:
-                if isinstance(verdict, kind):
-                    return verdict
-        asks = dict.fromkeys(v.because for v in verdicts if isinstance(v, Ask))
-        return Ask("; ".join(asks)) if asks else ALLOW
-
-    def admit(self, memory: Any, state: State, effect: Effect) -> Any:
-        """Return each guard's memory after an effect has been allowed."""
-        each = zip(self._guards, memory, self._views(state), strict=True)
-        return tuple(guard.admit(m, view, effect) for guard, m, view in each)
-
-    def narrow(self, memory: Any, state: State, effect: Effect) -> Effect:
-        """Let each guard take out what it would refuse."""
-        for guard, m, view in zip(self._guards, memory, self._views(state), strict=True):
-            effect = guard.narrow(m, view, effect)
-        return effect
+    return AllGuards((own, *(a.guard for a in above)), (None, *(a.turn for a in above)))

@@ -13,15 +13,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from edgeagent.errors import ConfigError
-from edgeagent.policy.formula import (
-    COUNT_MAX,
-    SESSION,
-    Formula,
-    Happened,
-    Implies,
-    Not,
-    Untrusted,
-    Window,
+from edgeagent.policy.formula import COUNT_MAX, SESSION, Formula, Happened, Implies, Not, Untrusted, Window, tools_of
+from edgeagent.policy.words import (
     acts,
     at_least,
     call,
@@ -34,7 +27,6 @@ from edgeagent.policy.formula import (
     returned,
     since,
     tainted,
-    tools_of,
     window,
 )
 

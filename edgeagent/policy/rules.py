@@ -3,11 +3,25 @@
 from edgeagent.policy.rules import arg, at_most, confirmed, guard, requires_before
 """
 
-from edgeagent.policy.formula import (
-    SESSION,
-    TURN,
-    Formula,
-    Window,
+from edgeagent.policy.formula import SESSION, TURN, Formula, Window
+from edgeagent.policy.origin_guard import require_origin, values_from_user
+from edgeagent.policy.ready import (
+    Rule,
+    at_most,
+    confirm_before,
+    confirm_below,
+    cooldown,
+    guard,
+    halt_when,
+    lock_after_no,
+    never,
+    no_effect_after_untrusted,
+    only_between,
+    quorum,
+    requires_before,
+    rule,
+)
+from edgeagent.policy.words import (
     acts,
     always,
     arg,
@@ -32,23 +46,6 @@ from edgeagent.policy.formula import (
     tainted,
     until,
     untrusted,
-)
-from edgeagent.policy.origin_guard import require_origin, values_from_user
-from edgeagent.policy.ready import (
-    Rule,
-    at_most,
-    confirm_before,
-    confirm_below,
-    cooldown,
-    guard,
-    halt_when,
-    lock_after_no,
-    never,
-    no_effect_after_untrusted,
-    only_between,
-    quorum,
-    requires_before,
-    rule,
 )
 
 __all__ = [

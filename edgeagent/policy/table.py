@@ -21,10 +21,9 @@ from typing import Any, NoReturn, TypeVar
 
 from edgeagent.errors import ConfigError
 from edgeagent.policy import ready
-from edgeagent.policy.formula import (
-    SESSION,
-    Formula,
-    Window,
+from edgeagent.policy.formula import SESSION, Formula, Window
+from edgeagent.policy.ready import Rule
+from edgeagent.policy.words import (
     arg,
     at_least,
     call,
@@ -39,7 +38,6 @@ from edgeagent.policy.formula import (
     tainted,
     window,
 )
-from edgeagent.policy.ready import Rule
 
 T = TypeVar("T")
 

@@ -25,8 +25,8 @@ from edgeagent.driver.model import ModelDriver
 from edgeagent.driver.person import PersonDriver
 from edgeagent.driver.tool import ToolDriver
 from edgeagent.errors import ConfigError, EdgeAgentError, TraceError
+from edgeagent.policy.all_guards import guard_for
 from edgeagent.policy.guard import Guard, guarded_step
-from edgeagent.policy.joint import guard_for
 from edgeagent.policy.nested import FamilyStep
 from edgeagent.runtime.config import EngineName, ModelSettings
 from edgeagent.runtime.keys import KV_NAME, local_key

@@ -11,8 +11,8 @@ from edgeagent.core.effects import AskUser, CallTool
 from edgeagent.core.events import ModelAnswered, SessionStarted, ToolFailed, ToolReturned, UserDecided, UserSaid
 from edgeagent.core.state import State
 from edgeagent.core.values import Usage, canonical_json
+from edgeagent.policy.all_guards import guard_for
 from edgeagent.policy.guard import guarded_step
-from edgeagent.policy.joint import guard_for
 from edgeagent.policy.labels import (
     Labels,
     Record,

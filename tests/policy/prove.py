@@ -20,10 +20,9 @@ import time
 import orjson
 
 from edgeagent.policy.fact import Fact
-from edgeagent.policy.formula import (
-    SESSION,
-    TURN,
-    Not,
+from edgeagent.policy.formula import SESSION, TURN, Not
+from edgeagent.policy.monitor import Monitor
+from edgeagent.policy.words import (
     at_least,
     call,
     historically,
@@ -34,7 +33,6 @@ from edgeagent.policy.formula import (
     said,
     since,
 )
-from edgeagent.policy.monitor import Monitor
 from tests.policy.definition import holds
 
 WINDOWS = (SESSION, TURN, last_seconds(3), last_events(2))

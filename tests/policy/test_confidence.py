@@ -12,10 +12,10 @@ from edgeagent.core.effects import AskUser, CallTool
 from edgeagent.core.events import ModelAnswered, SessionStarted, UserDecided, UserSaid
 from edgeagent.core.state import State
 from edgeagent.core.values import Usage
-from edgeagent.policy.formula import call, confident, once
 from edgeagent.policy.guard import RuleGuard, guarded_step
 from edgeagent.policy.nested import FamilyStep
 from edgeagent.policy.ready import confirm_below, never
+from edgeagent.policy.words import call, confident, once
 from edgeagent.trace.record import compact, decode_record, encode_payload
 
 

@@ -22,6 +22,9 @@ from edgeagent.policy.formula import (
     Or,
     Previously,
     Since,
+)
+from edgeagent.policy.monitor import Monitor
+from edgeagent.policy.words import (
     at_least,
     call,
     confirmed,
@@ -37,7 +40,6 @@ from edgeagent.policy.formula import (
     since,
     untrusted,
 )
-from edgeagent.policy.monitor import Monitor
 from tests.policy.definition import holds_at_end
 from tests.policy.prove import compare, formulas_up_to
 

@@ -7,9 +7,10 @@ import math
 import pytest
 
 from edgeagent.errors import ConfigError
-from edgeagent.policy import formula
+from edgeagent.policy import rules
 from edgeagent.policy.fact import Fact
-from edgeagent.policy.formula import (
+from edgeagent.policy.monitor import Monitor
+from edgeagent.policy.words import (
     acts,
     arg,
     at_least,
@@ -30,7 +31,6 @@ from edgeagent.policy.formula import (
     tainted,
     window,
 )
-from edgeagent.policy.monitor import Monitor
 
 EVERY = (
     call("pay") & (arg("amount") <= 100),
@@ -57,7 +57,7 @@ def pay(**arguments):
 
 @pytest.mark.parametrize("each", EVERY, ids=repr)
 def test_a_formula_prints_as_the_text_that_makes_it(each):
-    assert repr(eval(repr(each), vars(formula))) == repr(each)  # The digest of an agent is taken over this text.
+    assert repr(eval(repr(each), vars(rules))) == repr(each)  # The digest of an agent is taken over this text.
 
 
 @pytest.mark.parametrize("each", EVERY, ids=repr)
@@ -70,13 +70,13 @@ def test_a_formula_can_be_read_aloud(each):
 @pytest.mark.parametrize("name", ["eventually", "until", "always", "following"])
 def test_a_formula_that_needs_the_future_is_refused_with_the_advice_to_use_a_deadline(name):
     with pytest.raises(ConfigError, match="deadline"):
-        getattr(formula, name)(call("a"))
+        getattr(rules, name)(call("a"))
 
 
 @pytest.mark.parametrize(
     ("text", "made"),
     [
-        ("turn", formula.TURN),
+        ("turn", rules.TURN),
         ("60 s", last_seconds(60)),
         ("last 2 h", last_seconds(7200)),
         ("5 events", last_events(5)),

@@ -30,10 +30,10 @@ from edgeagent.core.events import (
 )
 from edgeagent.core.state import State, is_resting, outstanding
 from edgeagent.core.values import Usage
-from edgeagent.policy.formula import at_least, failed
 from edgeagent.policy.guard import RuleGuard, guarded_step
 from edgeagent.policy.nested import FamilyStep
 from edgeagent.policy.ready import at_most, confirm_before, halt_when, lock_after_no, requires_before
+from edgeagent.policy.words import at_least, failed
 
 MODEL_TEXTS = (
     "words",

@@ -13,8 +13,8 @@ from edgeagent.core.effects import AskUser, CallTool
 from edgeagent.core.events import ModelAnswered, UserDecided
 from edgeagent.core.values import Usage, canonical_json
 from edgeagent.errors import ConfigError
+from edgeagent.policy.all_guards import AllGuards, guard_for
 from edgeagent.policy.guard import Ask, Refuse
-from edgeagent.policy.joint import JointGuard, guard_for
 from edgeagent.policy.labels import Labels, Record, described, egress, handle, read, text
 from edgeagent.policy.origin_guard import require_origin, values_from_user
 from edgeagent.policy.provenance import CHARS_MAX, RECORDS_MAX
@@ -456,7 +456,7 @@ def test_labels_are_part_of_what_an_agents_digest_is_taken_over():
 
 def test_a_rule_beside_it_is_asked_too_and_the_strictest_wins():
     session = tainted("pay mallory", also=(never("pay"),))
-    assert isinstance(session.guard, JointGuard)
+    assert isinstance(session.guard, AllGuards)
     assert session.call("pay", to=EVIL, euros=1) == "refused"
 
 

@@ -9,7 +9,7 @@ from edgeagent.core.effects import AskModel, AskUser, CallTool
 from edgeagent.core.events import ModelAnswered, SessionStarted, ToolReturned, UserSaid
 from edgeagent.core.state import State
 from edgeagent.core.values import Usage, canonical_json
-from edgeagent.policy.joint import guard_for
+from edgeagent.policy.all_guards import guard_for
 from edgeagent.policy.labels import Labels, read
 from edgeagent.policy.nested import FamilyStep
 from edgeagent.policy.origin_guard import values_from_user

@@ -15,7 +15,6 @@ from edgeagent.core.effects import AskModel, CallTool, Finish, Say
 from edgeagent.core.state import Finished, State
 from edgeagent.errors import ConfigError
 from edgeagent.policy.fact import Fact
-from edgeagent.policy.formula import arg, at_least, call, confident, confirmed, failed, once, returned, said, since
 from edgeagent.policy.guard import ALLOW, Ask, Halt, Refuse, RuleGuard
 from edgeagent.policy.ready import (
     Rule,
@@ -33,6 +32,7 @@ from edgeagent.policy.ready import (
     requires_before,
     rule,
 )
+from edgeagent.policy.words import arg, at_least, call, confident, confirmed, failed, once, returned, said, since
 
 
 @tool(idempotent=False)

@@ -7,7 +7,6 @@ import tomllib
 import pytest
 
 from edgeagent.errors import ConfigError
-from edgeagent.policy.formula import arg, at_least, confident, confirmed, failed, once, returned, said, tainted
 from edgeagent.policy.ready import (
     at_most,
     confirm_before,
@@ -23,6 +22,7 @@ from edgeagent.policy.ready import (
     requires_before,
 )
 from edgeagent.policy.table import RULES, rules_from_table
+from edgeagent.policy.words import arg, at_least, confident, confirmed, failed, once, returned, said, tainted
 
 TEXT = """
 [model]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from edgeagent.codec.dialect import Plain
 from edgeagent.core.agent import Agent, tool
 from edgeagent.core.budget import Budget
-from edgeagent.policy.formula import arg, at_least, confirmed, failed, once, said
 from edgeagent.policy.ready import (
     at_most,
     confirm_before,
@@ -19,6 +18,7 @@ from edgeagent.policy.ready import (
     quorum,
     requires_before,
 )
+from edgeagent.policy.words import arg, at_least, confirmed, failed, once, said
 
 
 @tool(idempotent=False)
