@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from edgeagent.codec.dialects.family import CallFrame
+
 
 def _object(**fields: Any) -> dict[str, Any]:
     return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
@@ -47,7 +49,7 @@ SYSTEM = "You control a greenhouse. Reply with one JSON tool call.\nTools:\n" + 
     json.dumps({"name": name, "parameters": schema}) for name, schema in TOOLS.items()
 )
 
-FRAME: dict[str, Any] = {"before": '{"name": "', "between": '", "arguments": ', "after": "}"}
+FRAME = CallFrame('{"name": "', '", "arguments": ', "}")
 
 
 def prompt(request: str) -> str:

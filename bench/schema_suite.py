@@ -30,7 +30,8 @@ from typing import Any, Literal
 
 from bench.acceptors import Acceptor, Gbnf, Llguidance, vocabulary
 from edgeagent.errors import ExitCode, GrammarError, ModelError, ShapeError
-from edgeagent.grammar.gbnf import gbnf, spelled
+from edgeagent.grammar.gbnf import gbnf
+from edgeagent.grammar.gbnf_text import spelled
 from edgeagent.grammar.llg import value_grammar
 from edgeagent.models.store import find
 from edgeagent.shape.admits import admits

@@ -16,24 +16,24 @@ from edgeagent.models.store import find
 @pytest.fixture(scope="module")
 def calls() -> Iterator[dict[str, list[Any]]]:
     """Three requests, each written under the grammar; warm."""
-    from edgeagent.driver.llama.constraint import Grammars
-    from edgeagent.driver.llama.decode import generate
+    from edgeagent.driver.llama.decode import Wanted, generate
     from edgeagent.driver.llama.engine import Engine
+    from edgeagent.driver.llama.grammars import Grammars
 
     engine = Engine.load(find("smollm2"), n_ctx=2048)
-    grammar = Grammars(engine, "llguidance").compile(calls_grammar(list(TOOLS.items()), **FRAME))
+    grammar = Grammars(engine, "llguidance").compile(calls_grammar(list(TOOLS.items()), FRAME))
     prompts = [engine.tokenize(prompt(request), special=True, bos=engine.adds_bos) for request in REQUESTS[:3]]
-    generate(engine, prompts[-1], grammar=grammar, max_tokens=MAX_TOKENS)
-    constrained = [generate(engine, tokens, grammar=grammar, max_tokens=MAX_TOKENS) for tokens in prompts]
+    generate(engine, prompts[-1], Wanted(grammar=grammar, max_tokens=MAX_TOKENS))
+    constrained = [generate(engine, tokens, Wanted(grammar=grammar, max_tokens=MAX_TOKENS)) for tokens in prompts]
     # The same texts without a grammar; both begin behind the prompt, so that only the writing is compared.
     free, bound = [], []
     for tokens, run in zip(prompts, constrained, strict=True):
         for _ in range(3):
             engine.prefill(tokens)
-            bound.append(generate(engine, tokens, grammar=grammar, max_tokens=MAX_TOKENS))
+            bound.append(generate(engine, tokens, Wanted(grammar=grammar, max_tokens=MAX_TOKENS)))
             engine.prefill(tokens)
             ids = run.token_ids
-            free.append(generate(engine, tokens, sampler=Dictated(ids), max_tokens=len(ids)).wall_us)
+            free.append(generate(engine, tokens, Wanted(sampler=Dictated(ids), max_tokens=len(ids))).wall_us)
     yield {"constrained": [*constrained, *bound], "bound_us": [run.wall_us for run in bound], "free_us": free}
     engine.close()
 

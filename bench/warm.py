@@ -13,7 +13,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from edgeagent.driver.llama.decode import generate
+from edgeagent.driver.llama.decode import Wanted, generate
 from edgeagent.driver.llama.engine import Engine
 from edgeagent.driver.llama.kv import KvStore
 
@@ -41,7 +41,7 @@ def measure(model: Path, rounds: int = ROUNDS) -> Warmth:
         store = KvStore(Path(folder), bytes(32))
         engine = Engine.load(model)
         tokens = engine.tokenize(TEXT * 60, special=False, bos=engine.adds_bos)[:PREFIX_TOKENS]
-        text = generate(engine, tokens, max_tokens=24).text
+        text = generate(engine, tokens, Wanted(max_tokens=24)).text
         cold, warm, reading = [], [], []
         for _ in range(rounds):
             engine.forget()
@@ -53,7 +53,7 @@ def measure(model: Path, rounds: int = ROUNDS) -> Warmth:
         engine.close()
         fresh = Engine.load(model)
         store.restore(fresh, "prefix")
-        same = generate(fresh, tokens, max_tokens=24).text == text
+        same = generate(fresh, tokens, Wanted(max_tokens=24)).text == text
         fresh.close()
         size = store.path("prefix").stat().st_size
     ratio = statistics.median(one / other for one, other in zip(cold, warm, strict=True))

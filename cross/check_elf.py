@@ -6,13 +6,13 @@ the oldest system it is for. Ends with 6 and a list if not.
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 import tempfile
 import zipfile
 from pathlib import Path
-from types import ModuleType
+
+from elf import read_library
 
 PROMISED = {
     "aarch64": ("aarch64", set()),
@@ -53,7 +53,7 @@ def _complaints(name: str, content: bytes, target: str, wheel: str) -> list[str]
     machine, promised = PROMISED[target]
     with tempfile.NamedTemporaryFile(suffix=".so") as file:
         Path(file.name).write_bytes(content)
-        library = _reader().read_library(Path(file.name))
+        library = read_library(Path(file.name))
     found = []
     if library.machine != machine:
         found.append(f"is for {library.machine}, not {machine}")
@@ -65,18 +65,6 @@ def _complaints(name: str, content: bytes, target: str, wheel: str) -> list[str]
     if wanted > limit:
         found.append(f"needs glibc {'.'.join(map(str, wanted))}, newer than {'.'.join(map(str, limit))}")
     return found
-
-
-def _reader() -> ModuleType:
-    """The reader that the preflight uses; loaded by its path, since nothing is installed yet."""
-    name = "edgeagent_elf"
-    if name not in sys.modules:
-        place = Path(__file__).parent.parent / "edgeagent" / "driver" / "llama" / "elf.py"
-        spec = importlib.util.spec_from_file_location(name, place)
-        assert spec and spec.loader
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
 
 
 if __name__ == "__main__":

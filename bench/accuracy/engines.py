@@ -24,10 +24,8 @@ from edgeagent.core.agent import Agent, Calls
 from edgeagent.core.effects import AskModel
 from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED, Event, ModelAnswered, ModelFailed
 from edgeagent.core.values import Message, ToolCall
-from edgeagent.driver.llama.constraint import Grammars
-from edgeagent.driver.llama.engine import Engine, physical_cores
-from edgeagent.driver.llama.judge import SEQUENCES
-from edgeagent.driver.llama.model import LlamaDriver
+from edgeagent.driver.llama.model import LlamaDriver, LlamaModel
+from edgeagent.driver.llama.native import physical_cores
 from edgeagent.driver.llama.prompt import Words, prompt_tokens
 from edgeagent.driver.llama.template import Template, builtin_template
 from edgeagent.models.gguf import check_gguf
@@ -72,9 +70,8 @@ class Ours:
 
     def __init__(self, model: str | Path, *, threads: int | None, chooses: bool = True, warm: bool = False) -> None:
         path = file_of(str(model))
-        self._engine = Engine.load(path, n_ctx=WINDOW_TOKENS, threads=threads, sequences=SEQUENCES)
-        self._template, self._dialect = _spoken(path)
-        self._grammars = Grammars(self._engine)
+        self._model = LlamaModel.load(path, n_ctx=WINDOW_TOKENS, threads=threads)
+        self._dialect = dialect_called(dialect_for(self._model.engine.template or ""))
         self._chooses, self._warm = chooses, warm
         self._driver: LlamaDriver | None = None
         self._ask, self._text = 0, ""
@@ -82,7 +79,7 @@ class Ours:
 
     def begin(self, case: Case) -> None:
         """Forget the case before; when warm, be loaded and asked something else."""
-        self._engine.forget()
+        self._model.forget()
         self._driver = None
         if self._warm:
             self._driver = self._loaded(case.agent)
@@ -94,10 +91,7 @@ class Ours:
 
     def _loaded(self, agent: Agent) -> LlamaDriver:
         speaking = dataclasses.replace(agent, dialect=self._dialect)
-        options: dict[str, Any] = {"chooses": self._chooses, "on_text": self._on_text}
-        driver = LlamaDriver(self._engine, self._template, self._grammars, speaking, **options)
-        driver.stop()
-        return driver
+        return LlamaDriver(self._model, speaking, chooses=self._chooses, on_text=self._on_text)
 
     def _answer(self, driver: LlamaDriver, agent: Agent, request: str) -> Event:
         self._ask += 1
@@ -118,8 +112,7 @@ class Ours:
 
     def close(self) -> None:
         """Free the model."""
-        self._template.close()
-        self._engine.close()
+        self._model.close()
 
 
 def answered(event: Event, dialect: Family) -> Answered:

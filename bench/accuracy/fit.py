@@ -30,11 +30,8 @@ from bench.accuracy.tally import judged
 from edgeagent.codec.dialect import Plain
 from edgeagent.core.effects import AskModel
 from edgeagent.core.values import Message
-from edgeagent.driver.llama.constraint import Grammars
 from edgeagent.driver.llama.engine import Engine
-from edgeagent.driver.llama.judge import SEQUENCES
-from edgeagent.driver.llama.model import LlamaDriver
-from edgeagent.driver.llama.template import Template, builtin_template
+from edgeagent.driver.llama.model import LlamaDriver, LlamaModel
 from edgeagent.request.calibration_weights import FILE, Fitted, Sum
 from edgeagent.request.call_odds import probability
 
@@ -78,19 +75,14 @@ def _drivers(
 ) -> Iterator[tuple[str, Case, LlamaDriver]]:
     """Each case that is not known yet, with a driver for its agent."""
     file = file_of(model)
-    engine = Engine.load(file, n_ctx=WINDOW_TOKENS, threads=threads, sequences=SEQUENCES)
-    template = Template(engine.template or builtin_template(""))
-    grammars = Grammars(engine)
+    loaded = LlamaModel.load(file, n_ctx=WINDOW_TOKENS, threads=threads)
     for name, count in sets.items():
         for case in cases_of(name, "fit", count):
             if case.agent.tools and f"{kind}{name} {case.id}" not in known:
-                engine.forget()
-                grammars.forget()
-                driver = LlamaDriver(engine, template, grammars, dataclasses.replace(case.agent, dialect=Plain()))
-                driver.stop()
-                yield name, case, driver
-    template.close()
-    engine.close()
+                loaded.forget()
+                loaded.grammars.forget()
+                yield name, case, LlamaDriver(loaded, dataclasses.replace(case.agent, dialect=Plain()))
+    loaded.close()
 
 
 def fitted(rows: Sequence[Row], said: str, *, balanced: bool) -> Sum:

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from edgeagent.driver.llama.engine import cache_directory
+from edgeagent.driver.llama.vocabulary import cache_directory
 
 FETCH_S_MAX = 120.0
 """Both wheels together have 2 MB."""

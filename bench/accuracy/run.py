@@ -18,7 +18,7 @@ from bench.accuracy.judge import CHECKERS
 from bench.accuracy.packages import PACKAGES
 from bench.accuracy.refusal import margins, operating_point
 from bench.accuracy.tally import Result, judged, summary
-from edgeagent.driver.llama.engine import physical_cores
+from edgeagent.driver.llama.native import physical_cores
 from edgeagent.version import __version__
 
 Results = dict[str, list[Result]]

@@ -17,16 +17,16 @@ MAX_TOKENS = 128
 
 def ours(model: Path, threads: int, name: str) -> None:
     """Our engine under the grammar; `name` says in which variation."""
-    from edgeagent.driver.llama.constraint import Grammars
-    from edgeagent.driver.llama.decode import Generation, generate
+    from edgeagent.driver.llama.decode import Generation, Wanted, generate
     from edgeagent.driver.llama.engine import Engine
+    from edgeagent.driver.llama.grammars import Grammars
     from edgeagent.grammar.gbnf import gbnf_calls
     from edgeagent.grammar.llg import calls_grammar
 
     engine = Engine.load(model, n_ctx=2048, threads=threads)
     grammars = Grammars(engine, "gbnf" if name.endswith("gbnf") else "llguidance")
     calls = list(TOOLS.items())
-    text = gbnf_calls(calls, **FRAME, relaxed=[]) if grammars.kind == "gbnf" else calls_grammar(calls, **FRAME)
+    text = gbnf_calls(calls, FRAME, relaxed=[]) if grammars.kind == "gbnf" else calls_grammar(calls, FRAME)
     grammar = grammars.compile(text)
     written: dict[str, Generation] = {}
 
@@ -34,14 +34,14 @@ def ours(model: Path, threads: int, name: str) -> None:
         tokens = engine.tokenize(prompt, special=True, bos=engine.adds_bos)
         if name.endswith("same text"):
             # What the constrained run wrote, token by token, as a model would that is not constrained.
-            first = written.get(prompt) or generate(engine, tokens, grammar=grammar, max_tokens=MAX_TOKENS)
+            first = written.get(prompt) or generate(engine, tokens, Wanted(grammar=grammar, max_tokens=MAX_TOKENS))
             ids = first.token_ids
-            free = generate(engine, tokens, sampler=Dictated(ids), max_tokens=len(ids))
+            free = generate(engine, tokens, Wanted(sampler=Dictated(ids), max_tokens=len(ids)))
             written.setdefault(prompt, first)
             return free.text
         asked = prompt.rpartition("user\n")[2]
         force = not name.endswith("not forced")
-        done = generate(engine, tokens, grammar=grammar, max_tokens=MAX_TOKENS, copied=asked, force=force)
+        done = generate(engine, tokens, Wanted(grammar=grammar, max_tokens=MAX_TOKENS, copied=asked, force=force))
         written[prompt] = done
         return done.text
 

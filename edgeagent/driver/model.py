@@ -15,10 +15,10 @@ from edgeagent.driver.base import Driver
 class Warm(Protocol):
     """Memory that outlives the process."""
 
-    def keep_warm(self, session_folder: Path, prefix_folder: Path, secret: bytes) -> int:
+    def keep_warm(self, session_folder: Path, prefix_folder: Path, secret: bytes) -> None:
         """Give back what the session, or else its agent, left in these folders; leave it there again on `close`.
 
-        Call it before the first ask. `secret` seals the files. Returns how many tokens need not be evaluated again.
+        Call it before the first ask, which finds it. `secret` seals the files.
         """
 
 

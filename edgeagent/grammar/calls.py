@@ -7,42 +7,21 @@ printed is what is enforced. It knows neither models nor vocabularies.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol, assert_never
+from typing import Any, Literal, assert_never
 
 from edgeagent.core.agent import Tool
 from edgeagent.core.from_user import QUOTED, Narrowed
 from edgeagent.core.quoting import spans
 from edgeagent.core.values import read_json
+from edgeagent.grammar.frame import Answer, Call, Frame
 from edgeagent.grammar.gbnf import gbnf_calls
-from edgeagent.grammar.llg import Answer, Call, calls_grammar
+from edgeagent.grammar.llg import calls_grammar
 from edgeagent.shape.lower import Lowered, Relaxation, lower
 
 GrammarEngine = Literal["llguidance", "gbnf"]
 
 STRING_CHARS_MAX = 200
 """The most characters of a string argument that declares no bound of its own."""
-
-
-class Frame(Protocol):
-    """The fixed text around a call, as a dialect writes it; `trigger` is what ends free text, or empty.
-
-    `string_mark` is what strings stand between in a notation that is not JSON; GBNF writes JSON there, too.
-    """
-
-    @property
-    def before(self) -> str: ...
-    @property
-    def between(self) -> str: ...
-    @property
-    def after(self) -> str: ...
-    @property
-    def item_separator(self) -> str: ...
-    @property
-    def key_separator(self) -> str: ...
-    @property
-    def trigger(self) -> str: ...
-    @property
-    def string_mark(self) -> str: ...
 
 
 def lowered_call(tool: Tool, narrowed: Iterable[Narrowed] = (), given: Collection[str] = ()) -> Lowered:
@@ -94,13 +73,10 @@ def grammar_of(
     `specials` are the texts that the vocabulary holds as one special token, with its id. What GBNF cannot say exactly
     is appended to `relaxed`; it is checked when the call is decoded.
     """
-    around: dict[str, Any] = {"before": frame.before, "between": frame.between, "after": frame.after}
-    around |= {"item_separator": frame.item_separator, "key_separator": frame.key_separator}
-    around |= {"answer": answer, "trigger": frame.trigger}
     match engine:
         case "gbnf":
-            return gbnf_calls(calls, relaxed=[] if relaxed is None else relaxed, **around)
+            return gbnf_calls(calls, frame, answer=answer, relaxed=[] if relaxed is None else relaxed)
         case "llguidance":
-            return calls_grammar(calls, specials=specials or {}, string_mark=frame.string_mark, **around)
+            return calls_grammar(calls, frame, answer=answer, specials=specials or {})
         case _:
             assert_never(engine)

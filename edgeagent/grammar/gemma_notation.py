@@ -9,16 +9,15 @@ so it must be free of the notation's own characters. Numbers are llguidance's wo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
 
 from edgeagent.errors import GrammarError
 from edgeagent.grammar.decimals import with_short_decimals
-from edgeagent.grammar.gbnf import spelled
-
-Schema = Mapping[str, Any]
+from edgeagent.grammar.frame import Schema
+from edgeagent.grammar.gbnf_text import spelled
 
 _KEY = re.compile(r"[^:{}\[\],<>\s](?:[^:{}\[\],<>\n]*[^:{}\[\],<>\s])?\Z")
 _FREE_KEY = r"/[^:{}\[\],<>\s]{1,64}/"

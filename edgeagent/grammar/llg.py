@@ -10,59 +10,42 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal
 
 import orjson
 
 from edgeagent.errors import GrammarError
 from edgeagent.grammar.decimals import with_short_decimals
+from edgeagent.grammar.frame import Answer, Call, Frame, Schema, checked
 from edgeagent.grammar.gemma_notation import marked_rules
-
-Schema = Mapping[str, Any]
-Call = tuple[str, Schema]
-Answer = Literal["never", "allowed", "only", "line"]
-"""No answer in words, an answer instead of a call, nothing but an answer, nothing but an answer on one line."""
-
-# What the model families accept as a function's name; anything else would need escaping inside each dialect.
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,127}\Z")
 
 
 def calls_grammar(
     calls: Sequence[Call],
+    frame: Frame,
     *,
-    before: str,
-    between: str,
-    after: str,
     answer: Answer = "never",
-    item_separator: str = ", ",
-    key_separator: str = ": ",
-    trigger: str = "",
     specials: Mapping[str, int] = MappingProxyType({}),
-    string_mark: str = "",
 ) -> str:
     """The grammar of one call to any of `calls`, or of an answer in words, or of either.
 
-    `trigger` is what ends free text and begins a call (`<tool_call>`); without one a call begins with the text.
     `specials` are the texts that this vocabulary holds as one special token each, with its id; they are matched as that
-    token.
-    With a `string_mark` the arguments are in the notation of `marked.py` instead of JSON.
+    token. With a `string_mark` the arguments are in the notation of `gemma_notation.py` instead of JSON.
     Raises GrammarError when nothing at all could be written, or a name cannot stand in a call.
     """
-    if answer in ("only", "line"):
+    before, trigger = frame.before, frame.trigger
+    if answer in ("only", "line") or (answer == "allowed" and not calls):
         return f"start: ANSWER\nANSWER: {_answer_pattern(before, '', one_line=answer == 'line')}\n"
     if not calls:
-        if answer == "allowed":
-            return calls_grammar((), before=before, between=between, after=after, answer="only")
         raise GrammarError("no tool is admissible and no answer is allowed: there is nothing the model may write")
     head, opening = _head(before, trigger if answer == "allowed" else "", specials)
-    lines = [_start(len(calls), answer, trigger), *head]
+    lines = [_start(len(calls), answer), *head]
     for index, (name, schema) in enumerate(calls):
-        parts = [*opening, *_literal(_checked_name(name) + between, specials), f"args_{index}"]
-        lines.append(f"call_{index}: {' '.join([*parts, *_literal(after, specials)])}")
-        if string_mark:
-            lines += marked_rules(f"args_{index}", schema, " ".join(_literal(string_mark, specials)))
+        parts = [*opening, *_literal(checked(name) + frame.between, specials), f"args_{index}"]
+        lines.append(f"call_{index}: {' '.join([*parts, *_literal(frame.after, specials)])}")
+        if frame.string_mark:
+            lines += marked_rules(f"args_{index}", schema, " ".join(_literal(frame.string_mark, specials)))
         else:
-            lines.append(f"args_{index}: {_json(schema, item_separator, key_separator)}")
+            lines.append(f"args_{index}: {_json(schema, frame.item_separator, frame.key_separator)}")
     if answer == "allowed":
         lines.append(f"ANSWER: {_answer_pattern(before, trigger)}")
     return "\n".join(lines) + "\n"
@@ -88,7 +71,7 @@ def suspects(schema: Schema) -> list[tuple[str, Schema]]:
     return [(name, {**field, **shared} if isinstance(field, Mapping) else {}) for name, field in fields.items()]
 
 
-def _start(count: int, answer: Answer, trigger: str) -> str:
+def _start(count: int, answer: Answer) -> str:
     options = [f"call_{index}" for index in range(count)]
     if answer == "allowed":
         options.append("ANSWER")
@@ -131,11 +114,3 @@ def _quoted(text: str) -> str:
 def _json(schema: Schema, item_separator: str, key_separator: str) -> str:
     spaced = {"whitespace_flexible": False, "item_separator": item_separator, "key_separator": key_separator}
     return "%json " + orjson.dumps({**with_short_decimals(schema), "x-guidance": spaced}).decode()
-
-
-def _checked_name(name: str) -> str:
-    if not _NAME.match(name):
-        raise GrammarError(
-            f"tool {name!r}: a name that a model calls is a letter or '_' and then letters, digits, '_', '-' or '.'"
-        )
-    return name

@@ -1,8 +1,8 @@
 """Can this build of llama.cpp run on this CPU? Asked before it is loaded, so that the answer is a sentence, not SIGILL.
 
-Two witnesses. What the library states about itself (elf.py) is held against what the kernel says of the CPU. Then a
-child process loads it and computes a little (cpu_child.py): if an instruction is unknown, the child dies and not we.
-A good verdict is kept under the digest of the libraries and the CPU's features; a bad one is found anew each time.
+A child process loads it and computes a little (cpu_child.py): if an instruction is unknown, the child dies and not we.
+What ggml says it was built for is then held against what the kernel says of the CPU. A good verdict is kept under the
+libraries' names, sizes and times and the CPU's features; a bad one is found anew each time.
 It does not know models.
 """
 
@@ -18,12 +18,10 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from edgeagent.errors import ModelError
-from edgeagent.models.elf import Library, NotElf, read_library
 
 LIBRARIES = ("libggml-base.so", "libggml-cpu.so", "libggml.so", "libllama.so")
 CHILD_S_MAX = 120.0
@@ -83,24 +81,21 @@ def check_cpu(folder: Path | None = None) -> None:
     `folder` holds the libraries; without it they are those of the installed llama-cpp-python.
     """
     folder = folder or library_folder()
-    libraries, cpu = _read(folder), this_cpu()
-    kept = _verdict_file(folder, libraries, cpu)
+    cpu = this_cpu()
+    kept = _verdict_file(folder, cpu)
     if kept.exists():
         return
-    _compare(folder, libraries, cpu)
+    for name in LIBRARIES:
+        _check_machine(folder / name, cpu)
     _try(folder, cpu)
     _keep(kept, folder)
 
 
-def describe_cpu(folder: Path | None = None) -> str:
-    """One line on the CPU and on what the libraries state that they need."""
+def describe_cpu() -> str:
+    """One line on a CPU on which llama.cpp has run."""
     cpu = this_cpu()
-    libraries = _read(folder or library_folder())
-    needs = sorted(frozenset[str]().union(*(each.needs for each in libraries)))
     known = " ".join(sorted(cpu.features & _worth_saying(cpu.machine)))
-    return (
-        f"{cpu.model} ({cpu.machine}: {known}); llama.cpp states {' '.join(needs) or 'no needs beyond that'}, and ran"
-    )
+    return f"{cpu.model} ({cpu.machine}: {known}); llama.cpp ran"
 
 
 def library_folder() -> Path:
@@ -164,30 +159,25 @@ def _worth_saying(machine: str) -> frozenset[str]:
     return frozenset(_GGML_NAMES.get(machine, {}).values()) | frozenset(_HWCAP.get(machine, {}))
 
 
-# The two witnesses.
+_MACHINES = {3: "i686", 40: "armv7l", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
+"""ELF's machine number → the name that `platform.machine()` uses."""
 
 
-def _read(folder: Path) -> tuple[Library, ...]:
-    found = []
-    for name in LIBRARIES:
-        try:
-            found.append(read_library(folder / name))
-        except OSError as error:
-            raise ModelError(f"{folder / name}: {error.strerror}; install llama-cpp-python again") from error
-        except NotElf as error:
-            raise ModelError(f"{error}; install llama-cpp-python again") from error
-    return tuple(found)
-
-
-def _compare(folder: Path, libraries: Iterable[Library], cpu: Cpu) -> None:
-    for name, library in zip(LIBRARIES, libraries, strict=True):
-        if library.machine != cpu.machine:
-            raise ModelError(
-                f"{folder / name} is built for {library.machine}, and this Python runs as {cpu.machine}; "
-                f"install the artefact for {cpu.machine}"
-            )
-        if missing := library.needs - cpu.features:
-            raise ModelError(_sentence(name, missing, cpu))
+def _check_machine(library: Path, cpu: Cpu) -> None:
+    """Refuse what is missing, or built for another machine: the loader's words for that help nobody."""
+    try:
+        with library.open("rb") as file:
+            head = file.read(20)
+    except OSError as error:
+        raise ModelError(f"{library}: {error.strerror}; install llama-cpp-python again") from error
+    if head[:4] != b"\x7fELF" or len(head) < 20:
+        raise ModelError(f"{library} is no shared library; install llama-cpp-python again")
+    built_for = _MACHINES.get(int.from_bytes(head[18:20], "little"), "another machine")
+    if built_for != cpu.machine:
+        raise ModelError(
+            f"{library} is built for {built_for}, and this Python runs as {cpu.machine}; "
+            f"install the artefact for {cpu.machine}"
+        )
 
 
 def _try(folder: Path, cpu: Cpu) -> None:
@@ -203,7 +193,7 @@ def _try(folder: Path, cpu: Cpu) -> None:
     if done.returncode == 0 and stages[-1:] == ["ran"]:
         return
     if done.returncode in (-signal.SIGILL, 128 + signal.SIGILL):
-        raise ModelError(_sentence("llama.cpp", _lacking(stages, cpu), cpu))
+        raise ModelError(_sentence(_lacking(stages, cpu), cpu))
     raise ModelError(_broken(folder, done.returncode, done.stderr))
 
 
@@ -214,7 +204,7 @@ def _lacking(stages: list[str], cpu: Cpu) -> frozenset[str]:
     return frozenset(names[each] for each in said if each in names) - cpu.features
 
 
-def _sentence(what: str, missing: frozenset[str], cpu: Cpu) -> str:
+def _sentence(missing: frozenset[str], cpu: Cpu) -> str:
     """What was found and the remedy."""
     remedy = "rebuild llama-cpp-python on this machine, or with CMAKE_ARGS=-DGGML_NATIVE=OFF"
     if cpu.machine == "armv7l":
@@ -222,7 +212,7 @@ def _sentence(what: str, missing: frozenset[str], cpu: Cpu) -> str:
     elif cpu.machine in ("aarch64", "riscv64"):
         remedy = f"install the artefact {cpu.machine}, which is built for every such CPU"
     lacks = f"needs {' and '.join(sorted(missing))}, which" if missing else "uses an instruction that"
-    return f"this build of {what} {lacks} this CPU ({cpu.model}, {cpu.machine}) does not have; {remedy}"
+    return f"this build of llama.cpp {lacks} this CPU ({cpu.model}, {cpu.machine}) does not have; {remedy}"
 
 
 def _broken(folder: Path, code: int, said: str) -> str:
@@ -234,8 +224,10 @@ def _broken(folder: Path, code: int, said: str) -> str:
 # Verdicts that are kept.
 
 
-def _verdict_file(folder: Path, libraries: tuple[Library, ...], cpu: Cpu) -> Path:
-    whole = "\n".join([cpu.digest, str(folder), sys.executable, *(each.digest for each in libraries)])
+def _verdict_file(folder: Path, cpu: Cpu) -> Path:
+    found = [(folder / name).stat() if (folder / name).exists() else None for name in LIBRARIES]
+    files = [f"{each.st_size} {each.st_mtime_ns}" if each else "" for each in found]
+    whole = "\n".join([cpu.digest, str(folder), sys.executable, *files])
     cache = os.environ.get("XDG_CACHE_HOME", "")
     base = Path(cache) if Path(cache).is_absolute() else Path.home() / ".cache"
     return base / "edgeagent" / "cpu" / f"{hashlib.sha256(whole.encode()).hexdigest()[:32]}.json"

@@ -14,101 +14,47 @@ token that is there twice, or twice up to a zero byte, aborts llama.cpp; that wa
 
 from __future__ import annotations
 
-import errno
 import math
 import mmap
 import os
 import re
-import stat
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from struct import Struct
 from typing import Any, NoReturn
 from zlib import crc32
 
 from edgeagent.errors import ModelError
-
-KEYS_MAX = 10_000  # real files have 20 to 60
-KEY_BYTES_MAX = 512  # real ones stay under 80; the format would allow 65,535, times KEYS_MAX
-TENSORS_MAX = 20_000  # 512 blocks of 30 tensors are 15,360
-TENSOR_NAME_BYTES_MAX = 63  # GGML_MAX_NAME less the closing zero
-DIMENSIONS_MAX = 4  # GGML_MAX_DIMS
-DIMENSION_MAX = 1 << 32  # vocabulary × width of the largest models is under 2^33 elements in all
-ELEMENTS_MAX = 1 << 46
-ALIGNMENT_MAX = 1 << 16  # a memory page, at most; llama.cpp#24997
-BLOCKS_MAX = 512  # LLAMA_MAX_LAYERS: llama.cpp writes past its arrays beyond it (#25821)
-VOCABULARY_BYTES_MAX = 1 << 26  # 262,144 tokens take 5 MB; bounds our own time
-STRINGS_MAX = 2_000_000  # vocabulary plus merges of the largest models are about 800,000; bounds our own time
-TEXT_BYTES_MAX = 1 << 20  # a chat template; real ones stay under 100 kB
-
-_U32 = Struct("<I")
-_U64 = Struct("<Q")
-_COUNTS = Struct("<QQ")
-
-# Metadata value types by number: how each is unpacked. 8 is a string, 9 an array.
-_SCALARS = {
-    0: Struct("<B"),
-    1: Struct("<b"),
-    2: Struct("<H"),
-    3: Struct("<h"),
-    4: Struct("<I"),
-    5: Struct("<i"),
-    6: Struct("<f"),
-    7: Struct("<B"),
-    10: Struct("<Q"),
-    11: Struct("<q"),
-    12: Struct("<d"),
-}
-_BOOL, _STRING, _ARRAY = 7, 8, 9
-
-# Tensor type → (elements a block, bytes a block). Numbers that are missing were removed from the format.
-_BLOCKS = {
-    0: (1, 4),
-    1: (1, 2),
-    2: (32, 18),
-    3: (32, 20),
-    6: (32, 22),
-    7: (32, 24),
-    8: (32, 34),
-    9: (32, 36),
-    10: (256, 84),
-    11: (256, 110),
-    12: (256, 144),
-    13: (256, 176),
-    14: (256, 210),
-    15: (256, 292),
-    16: (256, 66),
-    17: (256, 74),
-    18: (256, 98),
-    19: (256, 50),
-    20: (32, 18),
-    21: (256, 110),
-    22: (256, 82),
-    23: (256, 136),
-    24: (1, 1),
-    25: (1, 2),
-    26: (1, 4),
-    27: (1, 8),
-    28: (1, 8),
-    29: (256, 56),
-    30: (1, 2),
-    34: (256, 54),
-    35: (256, 66),
-    39: (32, 17),
-    40: (64, 36),
-    41: (128, 18),
-    42: (64, 18),
-}
-
-_TOKENS, _SCORES, _TOKEN_TYPES = "tokenizer.ggml.tokens", "tokenizer.ggml.scores", "tokenizer.ggml.token_type"
-_ELEMENT_TYPES = {_TOKENS: (_STRING,), _SCORES: (6,), _TOKEN_TYPES: (4, 5), "tokenizer.ggml.merges": (_STRING,)}
-_BYTE_TOKEN_TYPE = 6
-_BYTE_TOKEN = re.compile(rb"<0x[0-9A-Fa-f]{2}>")
-
-_DAMAGED = "the file is damaged or no model: get it again and compare its SHA-256 with the publisher's"
+from edgeagent.models.disk import mapped
+from edgeagent.models.gguf_format import (
+    ALIGNMENT_MAX,
+    ARRAY,
+    BLOCKS,
+    BLOCKS_MAX,
+    BOOL,
+    BYTE_TOKEN,
+    BYTE_TOKEN_TYPE,
+    COUNTS,
+    DAMAGED,
+    DIMENSION_MAX,
+    DIMENSIONS_MAX,
+    ELEMENT_TYPES,
+    ELEMENTS_MAX,
+    KEY_BYTES_MAX,
+    KEYS_MAX,
+    SCALARS,
+    SCORES,
+    STRING,
+    STRINGS_MAX,
+    TENSOR_NAME_BYTES_MAX,
+    TENSORS_MAX,
+    TEXT_BYTES_MAX,
+    TOKEN_TYPES,
+    TOKENS,
+    U32,
+    U64,
+    VOCABULARY_BYTES_MAX,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,40 +105,8 @@ def check_gguf(path: str | os.PathLike[str]) -> GgufHeader:
     whole, well-formed GGUF file: missing, no permission, not a file, empty, text, truncated, hostile.
     """
     path = Path(path)
-    with _mapped(path) as (data, size):
+    with mapped(path) as (data, size):
         return _Reader(path, data, size).header()
-
-
-@contextmanager
-def _mapped(path: Path) -> Iterator[tuple[mmap.mmap, int]]:
-    """Map the file for reading. O_NONBLOCK, because opening a pipe that has no writer would wait for ever."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{path}: {_why_not_opened(error)}") from error
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            kind = "a directory" if stat.S_ISDIR(status.st_mode) else "no regular file"
-            raise ModelError(f"{path}: this is {kind}, not a model; name the .gguf file itself")
-        if status.st_size == 0:
-            raise ModelError(f"{path}: the file is empty (0 bytes at byte 0); {_DAMAGED}")
-        with mmap.mmap(descriptor, status.st_size, access=mmap.ACCESS_READ) as data:
-            yield data, status.st_size
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read ({error.strerror or error}); check the disk it is on") from error
-    finally:
-        os.close(descriptor)
-
-
-def _why_not_opened(error: OSError | ValueError) -> str:
-    match getattr(error, "errno", None):
-        case errno.ENOENT | errno.ENOTDIR:
-            return "there is no such file; check the path, or get a model with `edgeagent model pull smollm2`"
-        case errno.EACCES | errno.EPERM:
-            return "no permission to read it; give this user read permission (chmod a+r)"
-        case _:
-            return f"cannot be opened ({error}); check the path"
 
 
 class _Reader:
@@ -204,7 +118,7 @@ class _Reader:
         self.strings = 0
         self.metadata: dict[str, Any] = {}
 
-    def refuse(self, found: str, at: int | None = None, remedy: str = _DAMAGED) -> NoReturn:
+    def refuse(self, found: str, at: int | None = None, remedy: str = DAMAGED) -> NoReturn:
         offset = self.at if at is None else at
         raise ModelError(f"{self.path}: {found} (at byte {offset} of {self.size}); {remedy}")
 
@@ -236,7 +150,7 @@ class _Reader:
 
     def _counts(self) -> tuple[int, int]:
         at = self.at
-        n_tensors, n_keys = _COUNTS.unpack_from(self.data, self._take(16, "the counts of tensors and keys"))
+        n_tensors, n_keys = COUNTS.unpack_from(self.data, self._take(16, "the counts of tensors and keys"))
         if not 1 <= n_tensors <= TENSORS_MAX:
             self.refuse(f"{n_tensors} tensors; 1 to {TENSORS_MAX} can be", at)
         if not 1 <= n_keys <= KEYS_MAX:
@@ -255,11 +169,11 @@ class _Reader:
             self.refuse(f"the metadata key {key!r} stands there twice", at)
         at = self.at
         value_type = self.u32(f"the type of {key!r}")
-        if value_type == _ARRAY:
+        if value_type == ARRAY:
             self.metadata[key] = self._array(key)
-        elif value_type == _STRING:
+        elif value_type == STRING:
             self.metadata[key] = self._string_value(key)
-        elif value_type in _SCALARS:
+        elif value_type in SCALARS:
             self.metadata[key] = self._scalar(key, value_type)
         else:
             self.refuse(f"{key!r} has the unknown value type {value_type}", at)
@@ -277,10 +191,10 @@ class _Reader:
             self.refuse(f"{key!r} is not UTF-8", begin + 8 + error.start)
 
     def _scalar(self, key: str, value_type: int) -> Any:
-        form = _SCALARS[value_type]
+        form = SCALARS[value_type]
         at = self._take(form.size, f"the value of {key!r}")
         (value,) = form.unpack_from(self.data, at)
-        if value_type == _BOOL:
+        if value_type == BOOL:
             if value > 1:
                 self.refuse(f"{key!r} is a boolean with the value {value}", at)
             return bool(value)
@@ -294,13 +208,13 @@ class _Reader:
         at = self.at
         element_type = self.u32(f"the element type of {key!r}")
         count = self.u64(f"the length of {key!r}")
-        if element_type not in _ELEMENT_TYPES.get(key, (element_type,)):
+        if element_type not in ELEMENT_TYPES.get(key, (element_type,)):
             self.refuse(f"{key!r} has elements of type {element_type}, which llama.cpp would misread", at)
         begin = self.at
-        if element_type == _STRING:
+        if element_type == STRING:
             self._skip_strings(key, count)
-        elif element_type in _SCALARS:
-            self._take(_SCALARS[element_type].size * count, f"the {count} elements of {key!r}")
+        elif element_type in SCALARS:
+            self._take(SCALARS[element_type].size * count, f"the {count} elements of {key!r}")
         else:
             self.refuse(f"{key!r} is an array of the unusable element type {element_type}", at)
         return _Array(element_type, count, begin, self.at)
@@ -310,7 +224,7 @@ class _Reader:
         self.strings += count
         if self.strings > STRINGS_MAX or count * 8 > self.size - self.at:
             self.refuse(f"{key!r} claims {count} strings; {STRINGS_MAX} can be, and as many as the file has room for")
-        read, data, at, last = _U64.unpack_from, self.data, self.at, self.size - 8
+        read, data, at, last = U64.unpack_from, self.data, self.at, self.size - 8
         for index in range(count):
             if at > last:
                 self.refuse(f"string {index} of {key!r} begins past the end of the file", at)
@@ -349,14 +263,14 @@ class _Reader:
         return value
 
     def _check_vocabulary(self) -> None:
-        tokens = self.metadata.get(_TOKENS)
+        tokens = self.metadata.get(TOKENS)
         if tokens is None:
             return
         if not isinstance(tokens, _Array) or tokens.count == 0:
-            self.refuse(f"{_TOKENS} is {_shown(tokens)}; a list of texts must be there")
+            self.refuse(f"{TOKENS} is {_shown(tokens)}; a list of texts must be there")
         if tokens.end - tokens.begin > VOCABULARY_BYTES_MAX:
-            self.refuse(f"{_TOKENS} takes {tokens.end - tokens.begin} bytes; {VOCABULARY_BYTES_MAX} at most can be")
-        for key in (_SCORES, _TOKEN_TYPES):
+            self.refuse(f"{TOKENS} takes {tokens.end - tokens.begin} bytes; {VOCABULARY_BYTES_MAX} at most can be")
+        for key in (SCORES, TOKEN_TYPES):
             beside = self.metadata.get(key)
             if beside is not None and (not isinstance(beside, _Array) or beside.count != tokens.count):
                 self.refuse(f"{key} is {_shown(beside)} beside {tokens.count} tokens; as many must be there")
@@ -368,16 +282,16 @@ class _Reader:
         llama.cpp ends a token's text at its first zero byte and gives an empty one a name made of its index, so that is
         done here too. Only hashes are kept: two texts with one hash of 64 bits are as good as impossible.
         """
-        kinds = self.metadata.get(_TOKEN_TYPES)
+        kinds = self.metadata.get(TOKEN_TYPES)
         is_byte = memoryview(self.data[kinds.begin : kinds.end]).cast("i") if kinds else bytes(tokens.count)
-        region, at, read = self.data[tokens.begin : tokens.end], 0, _U64.unpack_from
+        region, at, read = self.data[tokens.begin : tokens.end], 0, U64.unpack_from
         seen: set[int] = set()
         add = seen.add
         for index in range(tokens.count):
             end = at + 8 + read(region, at)[0]
             text = region[at + 8 : end]
-            if is_byte[index] == _BYTE_TOKEN_TYPE or (end - at == 14 and text[:3] == b"<0x" and text[5:] == b">"):
-                if not _BYTE_TOKEN.fullmatch(text):
+            if is_byte[index] == BYTE_TOKEN_TYPE or (end - at == 14 and text[:3] == b"<0x" and text[5:] == b">"):
+                if not BYTE_TOKEN.fullmatch(text):
                     self.refuse(f"token {index} stands for a byte and is written {text[:32]!r}", tokens.begin + at + 8)
             elif not text or b"\0" in text:
                 text = text.partition(b"\0")[0] or b"[EMPTY_%d]" % index
@@ -420,9 +334,9 @@ class _Reader:
                 self.refuse(f"tensor {name!r} has the impossible dimensions {dimensions}", at + 4)
         at = self.at
         tensor_type = self.u32(f"the type of tensor {name!r}")
-        if tensor_type not in _BLOCKS:
+        if tensor_type not in BLOCKS:
             self.refuse(f"tensor {name!r} has the unknown type {tensor_type}", at, "convert the model again")
-        per_block, block_bytes = _BLOCKS[tensor_type]
+        per_block, block_bytes = BLOCKS[tensor_type]
         row = dimensions[0] if dimensions else 1
         if row % per_block:
             self.refuse(f"tensor {name!r} has rows of {row}, no multiple of its type's block of {per_block}", at)
@@ -442,7 +356,7 @@ class _Reader:
 
     def _described(self, version: int, alignment: int, n_tensors: int, n_params: int, data_offset: int) -> GgufHeader:
         architecture = self.metadata["general.architecture"]
-        tokens = self.metadata.get(_TOKENS)
+        tokens = self.metadata.get(TOKENS)
         template = self.metadata.get("tokenizer.chat_template")
         if template is not None and not isinstance(template, str):
             self.refuse(f"tokenizer.chat_template is {_shown(template)}; a text up to {TEXT_BYTES_MAX} bytes can be")
@@ -486,11 +400,11 @@ class _Reader:
         return at
 
     def u32(self, what: str) -> int:
-        value: int = _U32.unpack_from(self.data, self._take(4, what))[0]
+        value: int = U32.unpack_from(self.data, self._take(4, what))[0]
         return value
 
     def u64(self, what: str) -> int:
-        value: int = _U64.unpack_from(self.data, self._take(8, what))[0]
+        value: int = U64.unpack_from(self.data, self._take(8, what))[0]
         return value
 
     def text(self, what: str, bytes_max: int) -> str:

@@ -133,7 +133,8 @@ def llama_model(
     verbose: bool = False,
 ) -> LlamaDriver:
     """Load the model and check the agent's grammars against it. Raises ModelError or GrammarError."""
-    from edgeagent.models.store import find, store_root, stored_model
+    from edgeagent.models.disk import store_root
+    from edgeagent.models.store import find, stored_model
 
     path = find(settings.name)  # A missing model is said before a second is spent on loading llama.cpp.
     stored = stored_model(path.stem) if path.parent == store_root() else None

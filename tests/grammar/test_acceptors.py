@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from bench.acceptors import Acceptor, Gbnf, Llguidance, vocabulary
 from edgeagent.errors import ShapeError
-from edgeagent.grammar.gbnf import SIGNIFICANT_MAX, gbnf, spelled
+from edgeagent.grammar.gbnf import gbnf
+from edgeagent.grammar.gbnf_numbers import SIGNIFICANT_MAX
+from edgeagent.grammar.gbnf_text import spelled
 from edgeagent.grammar.llg import value_grammar
 from edgeagent.shape.lower import INTEGER_MAX, Lowered, Relaxation, lower
 from edgeagent.shape.parse import parse

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from bench.acceptors import Acceptor, Gbnf, Llguidance, vocabulary
 from edgeagent.errors import GrammarError, ShapeError
-from edgeagent.grammar.gbnf import gbnf, spelled
+from edgeagent.grammar.gbnf import gbnf
+from edgeagent.grammar.gbnf_text import spelled
 from edgeagent.grammar.llg import value_grammar
 from edgeagent.shape import formats
 from edgeagent.shape.admits import admits

@@ -15,8 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bench.acceptors import Acceptor
+from edgeagent.codec.dialects.family import CallFrame
 from edgeagent.errors import GrammarError
-from edgeagent.grammar.gbnf import gbnf, gbnf_calls, integers, spelled
+from edgeagent.grammar.gbnf import gbnf, gbnf_calls
+from edgeagent.grammar.gbnf_numbers import integers
+from edgeagent.grammar.gbnf_text import spelled
 from edgeagent.shape.lower import Relaxation, lower
 from edgeagent.shape.types import shape_of
 from tests.shape.generated import TYPES
@@ -265,11 +268,11 @@ CALLS = [
     ),
     ("read-probe", lower({"type": "object", "properties": {}, "additionalProperties": False}).schema),
 ]
-FRAME = {"before": '{"name": "', "between": '", "arguments": ', "after": "}"}
+FRAME = CallFrame('{"name": "', '", "arguments": ', "}")
 
 
 def test_a_call_is_its_frame_its_name_and_its_arguments(parsed: Parse) -> None:
-    grammar = parsed(gbnf_calls(CALLS, **FRAME))  # type: ignore[arg-type]  # a frame has no other keys
+    grammar = parsed(gbnf_calls(CALLS, FRAME))
     assert grammar.accepts('{"name": "open_valve", "arguments": {"s": 5}}')
     assert grammar.accepts('{"name": "read-probe", "arguments": {}}')
     assert not grammar.accepts('{"name": "read-probe", "arguments": {"s": 5}}')
@@ -278,12 +281,12 @@ def test_a_call_is_its_frame_its_name_and_its_arguments(parsed: Parse) -> None:
 
 
 def test_a_tool_that_is_not_given_cannot_be_spelt(parsed: Parse) -> None:
-    grammar = parsed(gbnf_calls(CALLS[:1], **FRAME))  # type: ignore[arg-type]  # a frame has no other keys
+    grammar = parsed(gbnf_calls(CALLS[:1], FRAME))
     assert not grammar.accepts('{"name": "read-probe", "arguments": {}}')
 
 
 def test_an_answer_in_words_may_stand_beside_the_calls(parsed: Parse) -> None:
-    grammar = parsed(gbnf_calls(CALLS, **FRAME, answer="allowed"))  # type: ignore[arg-type]  # a frame has no other keys
+    grammar = parsed(gbnf_calls(CALLS, FRAME, answer="allowed"))
     assert grammar.accepts("Hello there.")
     assert grammar.accepts('{"name": "read-probe", "arguments": {}}')
     assert not grammar.accepts('{"name": "x", "arguments": {}}')
@@ -291,8 +294,8 @@ def test_an_answer_in_words_may_stand_beside_the_calls(parsed: Parse) -> None:
 
 
 def test_free_text_goes_on_until_the_trigger(parsed: Parse) -> None:
-    frame = {"before": '<call>{"name": "', "between": '", "arguments": ', "after": "}</call>"}
-    text = gbnf_calls(CALLS, **frame, answer="allowed", trigger="<call>")  # type: ignore[arg-type]  # as above
+    frame = CallFrame('<call>{"name": "', '", "arguments": ', "}</call>", trigger="<call>")
+    text = gbnf_calls(CALLS, frame, answer="allowed")
     grammar = parsed(text)
     assert grammar.accepts("a < b and <cal and <<call then")
     assert grammar.accepts('I will look.\n<<call>{"name": "read-probe", "arguments": {}}</call>')
@@ -300,19 +303,19 @@ def test_free_text_goes_on_until_the_trigger(parsed: Parse) -> None:
 
 
 def test_only_an_answer_is_words_that_do_not_begin_like_a_call(parsed: Parse) -> None:
-    grammar = parsed(gbnf_calls(CALLS, **FRAME, answer="only"))  # type: ignore[arg-type]  # as above
+    grammar = parsed(gbnf_calls(CALLS, FRAME, answer="only"))
     assert grammar.accepts('Say {"name": "x"} or nothing.')
     assert not grammar.accepts('{"name": "x"')
 
 
 def test_no_tool_and_no_answer_is_an_error() -> None:
     with pytest.raises(GrammarError, match="nothing the model may write"):
-        gbnf_calls([], **FRAME)  # type: ignore[arg-type]  # as above
+        gbnf_calls([], FRAME)
 
 
 def test_a_name_that_would_need_escaping_is_an_error() -> None:
     with pytest.raises(GrammarError, match="a name that a model calls"):
-        gbnf_calls([('a"b', {})], **FRAME)  # type: ignore[arg-type]  # as above
+        gbnf_calls([('a"b', {})], FRAME)
 
 
 # --- every grammar -------------------------------------------------------------------------------------------------

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from edgeagent.codec.dialects.family import CallFrame
 from edgeagent.errors import GrammarError
 from edgeagent.grammar.llg import calls_grammar, suspects, value_grammar
 
 llguidance = pytest.importorskip("llguidance")
 
-FRAME = {"before": '{"name": "', "between": '", "arguments": ', "after": "}"}
+FRAME = CallFrame('{"name": "', '", "arguments": ', "}")
 NUMBER = {
     "type": "object",
     "properties": {"n": {"type": "integer"}},
@@ -44,49 +47,49 @@ def accepts(grammar: str, text: str) -> bool:
 
 
 def test_a_call_of_a_named_tool_is_accepted() -> None:
-    assert accepts(calls_grammar([("count", NUMBER)], **FRAME), '{"name": "count", "arguments": {"n": 5}}')
+    assert accepts(calls_grammar([("count", NUMBER)], FRAME), '{"name": "count", "arguments": {"n": 5}}')
 
 
 def test_a_tool_that_is_not_admissible_cannot_be_spelled() -> None:
-    assert not accepts(calls_grammar([("count", NUMBER)], **FRAME), '{"name": "erase", "arguments": {"n": 5}}')
+    assert not accepts(calls_grammar([("count", NUMBER)], FRAME), '{"name": "erase", "arguments": {"n": 5}}')
 
 
 def test_each_tool_has_its_own_arguments() -> None:
-    grammar = calls_grammar([("count", NUMBER), ("flag", {"type": "boolean"})], **FRAME)
+    grammar = calls_grammar([("count", NUMBER), ("flag", {"type": "boolean"})], FRAME)
     assert accepts(grammar, '{"name": "flag", "arguments": true}')
     assert not accepts(grammar, '{"name": "flag", "arguments": {"n": 5}}')
 
 
 def test_separators_are_as_the_model_writes_them() -> None:
-    close = calls_grammar([("count", NUMBER)], **FRAME, item_separator=",", key_separator=":")
+    close = calls_grammar([("count", NUMBER)], replace(FRAME, item_separator=",", key_separator=":"))
     assert accepts(close, '{"name": "count", "arguments": {"n":5}}')
     assert not accepts(close, '{"name": "count", "arguments": {"n": 5}}')
 
 
 def test_an_answer_stands_beside_the_calls() -> None:
-    grammar = calls_grammar([("count", NUMBER)], **FRAME, answer="allowed")
+    grammar = calls_grammar([("count", NUMBER)], FRAME, answer="allowed")
     assert accepts(grammar, "The valve is open.\nAll is well.")
     assert accepts(grammar, '{"name": "count", "arguments": {"n": 5}}')
 
 
 @pytest.mark.parametrize("text", ['{"name": "count"', '{"name": "erase", "arguments": {}}', " {", "\n{}", ""])
 def test_an_answer_cannot_look_like_a_call(text: str) -> None:
-    assert not accepts(calls_grammar([("count", NUMBER)], **FRAME, answer="allowed"), text)
+    assert not accepts(calls_grammar([("count", NUMBER)], FRAME, answer="allowed"), text)
 
 
 def test_no_answer_in_words_when_a_call_is_due() -> None:
-    assert not accepts(calls_grammar([("count", NUMBER)], **FRAME), "Hello.")
+    assert not accepts(calls_grammar([("count", NUMBER)], FRAME), "Hello.")
 
 
 def test_words_only_when_no_call_is_due() -> None:
-    grammar = calls_grammar([("count", NUMBER)], **FRAME, answer="only")
+    grammar = calls_grammar([("count", NUMBER)], FRAME, answer="only")
     assert accepts(grammar, "The brace { opens.")
     assert not accepts(grammar, '{"name": "count", "arguments": {"n": 5}}')
 
 
 def test_after_the_trigger_only_a_call_follows() -> None:
-    hermes = {"before": '<tool_call>\n{"name": "', "between": '", "arguments": ', "after": "}\n</tool_call>"}
-    grammar = calls_grammar([("count", NUMBER)], **hermes, answer="allowed", trigger="<tool_call>")
+    hermes = CallFrame('<tool_call>\n{"name": "', '", "arguments": ', "}\n</tool_call>", trigger="<tool_call>")
+    grammar = calls_grammar([("count", NUMBER)], hermes, answer="allowed")
     call = '<tool_call>\n{"name": "count", "arguments": {"n": 5}}\n</tool_call>'
     assert accepts(grammar, call)
     assert accepts(grammar, "Let me count. " + call)
@@ -96,13 +99,13 @@ def test_after_the_trigger_only_a_call_follows() -> None:
 
 def test_nothing_to_write_is_an_error() -> None:
     with pytest.raises(GrammarError, match="nothing the model may write"):
-        calls_grammar([], **FRAME)
+        calls_grammar([], FRAME)
 
 
 @pytest.mark.parametrize("name", ["", "a b", 'x", "y', "1st", "a\n"])
 def test_a_name_that_would_need_escaping_is_refused(name: str) -> None:
     with pytest.raises(GrammarError):
-        calls_grammar([(name, NUMBER)], **FRAME)
+        calls_grammar([(name, NUMBER)], FRAME)
 
 
 def test_a_description_changes_nothing_of_what_is_accepted() -> None:

@@ -13,6 +13,7 @@ import pytest
 from msgspec import Meta
 
 from bench.acceptors import Acceptor, Gbnf
+from edgeagent.codec.dialects.family import CallFrame
 from edgeagent.errors import GrammarError
 from edgeagent.grammar.gbnf import gbnf, gbnf_calls
 from edgeagent.grammar.llg import value_grammar
@@ -198,7 +199,7 @@ def test_an_optional_argument_before_a_required_one_is_read(held: Hold) -> None:
 @pytest.mark.model
 def test_one_tool_alone_is_that_tool(parsed: Hold) -> None:  # llama.cpp#26535
     call = ("second", lower(open_object({})).schema)
-    grammar = parsed(gbnf_calls([call], before='{"name": "', between='", "arguments": ', after="}"))
+    grammar = parsed(gbnf_calls([call], CallFrame('{"name": "', '", "arguments": ', "}")))
     assert grammar.accepts('{"name": "second", "arguments": {}}')
     assert not grammar.accepts('{"name": "first", "arguments": {}}')
 

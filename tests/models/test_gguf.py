@@ -144,7 +144,7 @@ def test_the_table_of_block_sizes_is_that_of_the_installed_ggml() -> None:
     import ctypes
 
     llama_cpp = pytest.importorskip("llama_cpp")
-    from edgeagent.models.gguf import _BLOCKS
+    from edgeagent.models.gguf_format import BLOCKS
 
     libraries = sorted((Path(llama_cpp.__file__).parent / "lib").glob("libggml-base.so*"))
     if not libraries:
@@ -152,8 +152,8 @@ def test_the_table_of_block_sizes_is_that_of_the_installed_ggml() -> None:
     ggml = ctypes.CDLL(str(libraries[0]))
     ggml.ggml_blck_size.restype = ctypes.c_int64
     ggml.ggml_type_size.restype = ctypes.c_size_t
-    theirs = {number: (ggml.ggml_blck_size(number), ggml.ggml_type_size(number)) for number in _BLOCKS}
-    assert theirs == _BLOCKS
+    theirs = {number: (ggml.ggml_blck_size(number), ggml.ggml_type_size(number)) for number in BLOCKS}
+    assert theirs == BLOCKS
 
 
 def test_several_empty_tokens_are_no_repetition(tmp_path: Path) -> None:

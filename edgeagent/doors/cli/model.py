@@ -44,9 +44,10 @@ def pull(name: str, as_json: bool) -> None:
       PIP_NO_INDEX=1 PIP_FIND_LINKS=/media/usb edgeagent model pull smollm2
     """
     from edgeagent.models import store
+    from edgeagent.models.pull import pull as pull_model
 
     with _Shown() as shown:
-        path = store.pull(name, shown.progress)
+        path = pull_model(name, shown.progress)
     stored = store.stored_model(name)
     assert stored is not None, "it was just put there"
     _print(store.as_json(stored), as_json, f"{name}: {path} ({_mb(stored.size_bytes)}, {stored.licence})")
@@ -80,12 +81,13 @@ def list_models(as_json: bool) -> None:
       edgeagent model list --json
     """
     from edgeagent.models import store
+    from edgeagent.models.catalogue import KNOWN
 
     here = {stored.name: stored for stored in store.models()}
     for name, stored in here.items():
         line = f"{name}  {_mb(stored.size_bytes)}  {stored.licence}  {stored.path}"
         _print(store.as_json(stored) | {"stored": True}, as_json, line)
-    for name, known in store.KNOWN.items():
+    for name, known in KNOWN.items():
         if name in here:
             continue
         row = {"name": name, "size_bytes": known.size_bytes, "sha256": known.sha256, "licence": known.licence}

@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from edgeagent.driver.llama.batch import BATCH_TOKENS
 from edgeagent.driver.llama.closing import Admitted, Room
-from edgeagent.driver.llama.constraint import Compiled, Constraint, Ids
+from edgeagent.driver.llama.constraint import Constraint, Ids
 from edgeagent.driver.llama.draft import Draft
-from edgeagent.driver.llama.engine import BATCH_TOKENS, Engine, Halt, Progress
+from edgeagent.driver.llama.engine import Engine, Halt, Progress
+from edgeagent.driver.llama.grammars import Compiled
 from edgeagent.driver.llama.sampling import GREEDY, Logits, Sampler, log_share
 from edgeagent.errors import ModelError
 
@@ -56,74 +58,64 @@ class Generation:
     shares: tuple[float, ...] | None = None
 
 
-def generate(
-    engine: Engine,
-    prompt: Sequence[int],
-    *,
-    grammar: Compiled | None = None,
-    sampler: Sampler = GREEDY,
-    max_tokens: int = 256,
-    deadline_s: float | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    on_text: OnText | None = None,
-    on_progress: Progress | None = None,
-    stop_texts: Sequence[str] = (),
-    copied: str = "",
-    force: bool = True,
-    tell_shares: bool = False,
-) -> Generation:
-    """Write up to `max_tokens` tokens after the prompt, which must not be empty.
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be written, within which limits, and who is told.
 
-    `deadline_s` is a time of `time.monotonic()`. The numbers in the text `copied` are those that the model may well
-    write, so that they are guessed. `on_text` is shown the text as it grows; should the limit force another beginning
-    (`closed_early`), it is shown nothing more. `force=False` guesses nothing, and samples and evaluates one by one what
-    the grammar forces, for comparison: the text is the same. `tell_shares` costs a pass over the vocabulary for each
-    token that is not forced. Raises ModelError or GrammarError when an engine fails; the engine can be used again after
-    that.
+    `halt` is asked between tokens. The numbers in the text `copied` are those that the model may well write, so that
+    they are guessed. `on_text` is shown the text as it grows; should the limit force another beginning, it is shown
+    nothing more. `force=False` guesses nothing, and samples and evaluates one by one what the grammar
+    forces, for comparison: the text is the same. `tell_shares` costs a pass over the vocabulary for each token that is
+    not forced.
+    """
+
+    grammar: Compiled | None = None
+    sampler: Sampler = GREEDY
+    max_tokens: int = 256
+    halt: Halt | None = None
+    on_text: OnText | None = None
+    on_progress: Progress | None = None
+    stop_texts: Sequence[str] = ()
+    copied: str = ""
+    force: bool = True
+    tell_shares: bool = False
+
+
+ANYTHING = Wanted()
+
+
+def generate(engine: Engine, prompt: Sequence[int], wanted: Wanted = ANYTHING) -> Generation:
+    """Write what is wanted after the prompt, which must not be empty.
+
+    Raises ModelError or GrammarError when an engine fails; the engine can be used again after that.
     """
     if not prompt:
         raise ModelError("the prompt has no tokens: a model cannot begin from nothing")
-    halt = _halt(deadline_s, should_stop)
-    told = (on_text, on_progress, stop_texts)
-    return _Run(engine, prompt, grammar, sampler, max_tokens, halt, *told, copied, force, tell_shares).finish()
+    return _Run(engine, prompt, wanted).finish()
 
 
 class _Run:
     """One generation under way."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        prompt: Sequence[int],
-        grammar: Compiled | None,
-        sampler: Sampler,
-        max_tokens: int,
-        halt: Halt | None,
-        on_text: OnText | None,
-        on_progress: Progress | None,
-        stop_texts: Sequence[str],
-        copied: str,
-        force: bool,
-        tell_shares: bool,
-    ) -> None:
+    def __init__(self, engine: Engine, prompt: Sequence[int], wanted: Wanted) -> None:
         self._began_ns = time.perf_counter_ns()
         self._engine = engine
         self._prompt = list(prompt)
-        self._sampler = sampler
+        self._sampler = wanted.sampler
         # The last token of a text need not be evaluated, but it must fit when the next prompt carries it.
         self._window = engine.n_ctx - len(prompt)
-        self._limit = min(max_tokens, self._window)
-        self._limited: Stop = "limit" if max_tokens <= self._window else "context_full"
-        self._halt = halt
-        self._progress = on_progress
-        self._force = force
-        self._shares: list[float] | None = [] if tell_shares else None
-        self._text = _Text(engine, on_text, stop_texts)
-        self._grammar = grammar
-        self._constraint, self._room = _begin(grammar)
+        self._limit = min(wanted.max_tokens, self._window)
+        self._limited: Stop = "limit" if wanted.max_tokens <= self._window else "context_full"
+        self._halt = wanted.halt
+        self._progress = wanted.on_progress
+        self._force = wanted.force
+        self._shares: list[float] | None = [] if wanted.tell_shares else None
+        self._text = _Text(engine, wanted.on_text, wanted.stop_texts)
+        self._grammar = wanted.grammar
+        self._constraint, self._room = _begin(wanted.grammar)
         self._written: list[int] = []
         self._pending: list[int] = []
-        self._draft = self._drafted(copied) if force else None
+        self._draft = self._drafted(wanted.copied) if wanted.force else None
         self._ahead: tuple[int, ...] = ()  # Guessed, and evaluated behind what is written.
         self._row = -1  # Where in the last pass the last token written stands: the next is sampled from its logits.
         self._stops = engine.stop_ids
@@ -380,15 +372,3 @@ def _begin(grammar: Compiled | None) -> tuple[Constraint | None, Room | None]:
         raise ModelError("no text that satisfies the grammar was found: its shortest value is too long to be written")
     constraint = grammar.fresh()
     return constraint, Room(constraint, list(plan))
-
-
-def _halt(deadline_s: float | None, should_stop: Callable[[], bool] | None) -> Halt | None:
-    if deadline_s is None and should_stop is None:
-        return None
-
-    def halt() -> Literal["time", "cancelled"] | None:
-        if should_stop is not None and should_stop():
-            return "cancelled"
-        return "time" if deadline_s is not None and time.monotonic() >= deadline_s else None
-
-    return halt

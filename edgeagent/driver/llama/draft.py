@@ -12,12 +12,30 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from edgeagent.driver.llama.constraint import Constraint, Luck
+from edgeagent.driver.llama.constraint import Constraint
 
 NUMBERS_MAX = 8
 """The most numbers that are remembered, the first ones: a long list is not copied one by one into arguments."""
 
+FAILURES_MAX = 2
+"""So many more refused guesses than tokens met, and no more is guessed under a grammar: this model does not copy."""
+
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,9}(?:\.\d{1,9})?(?!\w)")
+
+
+class Luck:
+    """How guesses fared under one grammar. It decides only whether more are made."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+
+    def lasts(self) -> bool:
+        """Whether it is worth guessing on."""
+        return self._failures < FAILURES_MAX
+
+    def note(self, met: bool) -> None:
+        """The model wanted the token that was guessed, or another one."""
+        self._failures += -1 if met else 1
 
 
 class Draft:

@@ -13,22 +13,20 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import os
-import sys
-import weakref
-from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import llama_cpp
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeagent.driver.llama.batch import BATCH_TOKENS, Batch, Beside, Step, groups, portions, tree_of
+from edgeagent.driver.llama.native import Handles, last_words, physical_cores
 from edgeagent.driver.llama.sampling import log_whole
-from edgeagent.driver.llama.vocabulary import Vocabulary, load_vocabulary
+from edgeagent.driver.llama.vocabulary import Vocabulary, cache_directory, load_vocabulary
 from edgeagent.errors import ModelError
 from edgeagent.models.gguf import check_gguf
 
@@ -40,27 +38,6 @@ Progress = Callable[[int, int], None]
 
 Evaluated = Literal["done", "context_full", "time", "cancelled"]
 
-# One batch is one pass of llama.cpp, and between passes we can stop. 64 tokens are 0.1 s on a small CPU, about as
-# fast as 512 in one pass, and the buffers that llama.cpp sets aside (64 x vocabulary x 4 bytes) stay small.
-BATCH_TOKENS = 64
-
-BRANCHES = 8
-"""Continuations that are scored side by side, where there is more than one sequence; each has 0.2 to 1 MB of logits."""
-
-LOG_LINES_KEPT = 6
-_LOG_WARN, _LOG_ERROR = 3, 4
-_log: deque[str] = deque(maxlen=LOG_LINES_KEPT)
-_verbose = False
-
-
-@llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]  # llama_cpp ships no types
-def _on_log(level: int, text: bytes, _user: ctypes.c_void_p) -> None:
-    line = text.decode("utf-8", "replace")
-    if level == _LOG_ERROR:
-        _log.append(line.strip())
-    if _verbose:
-        sys.stderr.write(line)
-
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
@@ -71,23 +48,10 @@ class Reuse:
     outcome: Evaluated = "done"
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """A text to be judged beside the conversation: how probable is the continuation behind the prefix?
-
-    The prefix, except for its last token, stays in the sequence (not 0), so that the next continuation costs its own
-    tokens only. An empty continuation has the log-probability 0.
-    """
-
-    sequence: int
-    prefix: Sequence[int]
-    continuation: Sequence[int]
-
-
 class Engine:
     """A loaded model with one context. Make it with `Engine.load`."""
 
-    def __init__(self, path: Path, handles: _Handles, n_ctx: int, digest: str | None, cache: Path | None) -> None:
+    def __init__(self, path: Path, handles: Handles, n_ctx: int, digest: str | None, cache: Path | None) -> None:
         self.path = path
         self.n_ctx = n_ctx
         self.sequences = handles.sequences
@@ -95,7 +59,7 @@ class Engine:
         self._digest = digest
         self._cache = cache
         self._kept: dict[int, list[int]] = {}
-        self._batch = _Batch(BATCH_TOKENS)
+        self._batch = Batch(BATCH_TOKENS)
         self._views: dict[int, NDArray[np.float32]] = {}
         self.n_vocab = int(llama_cpp.llama_vocab_n_tokens(handles.vocab))
         self.n_swa = int(llama_cpp.llama_model_n_swa(handles.model))
@@ -121,7 +85,7 @@ class Engine:
         if not path.is_file():
             raise ModelError(f"{path}: no such model file; `edgeagent model pull smollm2` gets one")
         check_gguf(path)
-        handles = _Handles.open(path, n_ctx, threads or physical_cores(), sequences, verbose)
+        handles = Handles.open(path, n_ctx, threads or physical_cores(), sequences, verbose)
         return cls(path, handles, n_ctx, digest, cache if cache is not None else cache_directory())
 
     @cached_property
@@ -142,6 +106,12 @@ class Engine:
     def stop_ids(self) -> frozenset[int]:
         """The tokens that end the model's turn."""
         return self.vocabulary.turn_ends()
+
+    @cached_property
+    def stops(self) -> list[int]:
+        """The same in order, the token that ends a text first."""
+        eos = int(llama_cpp.llama_vocab_eos(self.vocab))
+        return sorted(self.stop_ids, key=lambda token: (token != eos, token))
 
     @cached_property
     def template(self) -> str | None:
@@ -236,7 +206,7 @@ class Engine:
             self._forget_besides()  # What was judged beside the conversation can be evaluated again.
         if self._room < len(tokens):
             return "context_full"
-        for begin, end in _portions(len(tokens)):
+        for begin, end in portions(len(tokens)):
             if halt is not None and (reason := halt()) is not None:
                 return reason
             part = tokens[begin:end]
@@ -269,7 +239,7 @@ class Engine:
             self._forget_besides()
         scores = dict(enumerate(first))
         open_ones = [place for place, each in enumerate(continuations) if len(each) > 1]
-        for group in _groups(open_ones, [len(each) - 1 for each in continuations]):
+        for group in groups(open_ones, [len(each) - 1 for each in continuations]):
             if (halt is not None and halt()) or self._room < sum(len(continuations[place]) - 1 for place in group):
                 return None
             told = self._score_branches([continuations[place] for place in group], prefix)
@@ -284,11 +254,11 @@ class Engine:
 
         What branches begin with alike is evaluated once for all of them.
         """
-        memory, live, tree = self._live.memory, self._live, _tree(branches)
+        memory, live, tree = self._live.memory, self._live, tree_of(branches)
         position, first = len(prefix), 1
         if len(tree) == 1 and position > 1 and self.cuts:  # A second token for the batch: the last one of the prefix.
             branches = [[prefix[-1], *each] for each in branches]
-            tree, position, first = _tree(branches), position - 1, 2
+            tree, position, first = tree_of(branches), position - 1, 2
         places = range(self.sequences, self.sequences + len(branches))
         try:
             for place in places:
@@ -323,7 +293,7 @@ class Engine:
             self._forget_besides({each.sequence for each in texts})
         told = [0.0] * len(texts)
         done = self._room >= len(steps)
-        for begin, end in _portions(len(steps) if done else 0):
+        for begin, end in portions(len(steps) if done else 0):
             part = steps[begin:end]
             done = (halt is None or halt() is None) and self._decode_steps(part)
             if not done:
@@ -339,7 +309,7 @@ class Engine:
                 self._kept[each.sequence] = list(each.prefix[:length])
         return told if done else None
 
-    def _steps(self, place: int, text: Beside, *, again: int = 0) -> Iterator[_Step]:
+    def _steps(self, place: int, text: Beside, *, again: int = 0) -> Iterator[Step]:
         """The tokens of a text that are not in memory yet, or are `again` to be evaluated, each with the one behind it
         that is judged.
         """
@@ -348,9 +318,9 @@ class Engine:
         for position in range(held, len(tokens) - 1):
             is_judged = position >= len(text.prefix) - 1
             following = tokens[position + 1] if is_judged else -1
-            yield _Step(place, text.sequence, position, tokens[position], following)
+            yield Step(place, text.sequence, position, tokens[position], following)
 
-    def _decode_steps(self, part: Sequence[_Step]) -> bool:
+    def _decode_steps(self, part: Sequence[Step]) -> bool:
         """One pass over tokens of several sequences; False when the context has no room for it."""
         self._views.clear()
         status = llama_cpp.llama_decode(self._live.context, self._batch.fill_steps(part))
@@ -422,7 +392,7 @@ class Engine:
         self._handles.close()
 
     @property
-    def _live(self) -> _Handles:
+    def _live(self) -> Handles:
         if self._handles.closed:
             raise ModelError(f"{self.path}: the model was closed")
         return self._handles
@@ -461,8 +431,7 @@ class Engine:
         memory = self._live.memory
         if not llama_cpp.llama_memory_seq_rm(memory, sequence, length, -1):
             return False
-        # Sliding-window layers have already dropped old tokens: those that the window before `length` needs must be
-        # there.
+        # Sliding-window layers have dropped old tokens: those that the window before `length` needs must be there.
         needed = max(0, length - self.n_swa) if self.n_swa else 0
         if length and llama_cpp.llama_memory_seq_pos_min(memory, sequence) > needed:
             return False
@@ -473,211 +442,6 @@ class Engine:
         self._kept[sequence].clear()
         if not llama_cpp.llama_memory_seq_rm(self._live.memory, sequence, -1, -1):
             self.forget()
-
-
-class _Step(NamedTuple):
-    """One token of a pass over several sequences, and the token that is judged behind it (-1: none)."""
-
-    place: int
-    sequence: int
-    position: int
-    token: int
-    following: int
-
-
-class _Handles:
-    """llama.cpp's pointers, freed once, in order, also at the interpreter's exit."""
-
-    def __init__(self, model: Any, context: Any, sequences: int) -> None:
-        self.model = model
-        self.context = context
-        self.sequences = sequences
-        self.vocab = llama_cpp.llama_model_get_vocab(model)
-        self.memory = llama_cpp.llama_get_memory(context)
-        # finalize runs before the interpreter takes modules apart; __del__ may run after.
-        self._free = weakref.finalize(self, _free, context, model)
-
-    @classmethod
-    def open(cls, path: Path, n_ctx: int, threads: int, sequences: int, verbose: bool) -> _Handles:
-        _start_backend(verbose)
-        model = llama_cpp.llama_model_load_from_file(os.fsencode(path), _model_params(_build()))
-        if not model:
-            raise ModelError(f"{path}: llama.cpp cannot load it{last_words()}")
-        branches = BRANCHES if sequences > 1 else 0
-        context = llama_cpp.llama_init_from_model(model, _context_params(n_ctx, threads, sequences + branches))
-        if not context:
-            llama_cpp.llama_model_free(model)
-            raise ModelError(f"{path}: no context of {n_ctx} tokens could be made{last_words()}; try a smaller n_ctx")
-        return cls(model, context, sequences)
-
-    @property
-    def closed(self) -> bool:
-        return not self._free.alive
-
-    def close(self) -> None:
-        self._free()
-
-
-class _Batch:
-    """One llama.cpp batch, made once and filled again: tokens, their sequences, and whose logits are wanted."""
-
-    def __init__(self, capacity: int) -> None:
-        tokens = (llama_cpp.llama_token * capacity)()
-        positions = (llama_cpp.llama_pos * capacity)()
-        counts = (ctypes.c_int32 * capacity)(*([1] * capacity))
-        sequences = (llama_cpp.llama_seq_id * (capacity * BRANCHES))()
-        pointer = ctypes.POINTER(llama_cpp.llama_seq_id)
-        size = ctypes.sizeof(llama_cpp.llama_seq_id) * BRANCHES
-        at = ctypes.addressof(sequences)
-        each = (pointer * capacity)(*[ctypes.cast(at + size * i, pointer) for i in range(capacity)])
-        wanted = (ctypes.c_int8 * capacity)()
-        self._alive = (tokens, positions, counts, sequences, each, wanted)
-        self._struct = llama_cpp.llama_batch(
-            n_tokens=0, token=tokens, embd=None, pos=positions, n_seq_id=counts, seq_id=each, logits=wanted
-        )
-        self._tokens = np.ctypeslib.as_array(tokens)
-        self._positions = np.ctypeslib.as_array(positions)
-        self._counts = np.ctypeslib.as_array(counts)
-        self._sequences = np.ctypeslib.as_array(sequences).reshape(capacity, BRANCHES)
-        self._wanted = np.ctypeslib.as_array(wanted)
-
-    def fill(self, part: Sequence[int], position: int, rows: Sequence[int]) -> Any:
-        """Tokens of the conversation from this position on, with logits for these rows."""
-        count = len(part)
-        self._tokens[:count] = part
-        self._positions[:count] = range(position, position + count)
-        self._counts[:count] = 1
-        self._sequences[:count, 0] = 0
-        self._wanted[:count] = 0
-        for row in rows:
-            self._wanted[row] = 1
-        self._struct.n_tokens = count
-        return self._struct
-
-    def fill_steps(self, part: Sequence[_Step]) -> Any:
-        """Tokens of several sequences, with logits for those behind which something is judged."""
-        for row, step in enumerate(part):
-            self._tokens[row], self._positions[row], self._sequences[row, 0] = step.token, step.position, step.sequence
-            self._wanted[row] = step.following >= 0
-        self._counts[: len(part)] = 1
-        self._struct.n_tokens = len(part)
-        return self._struct
-
-    def fill_tree(self, tree: _Tree, position: int, sequence: int) -> Any:
-        """The last token of each beginning, in the sequences of its branches, counted from `sequence`; all logits."""
-        for row, (beginning, branches) in enumerate(tree.items()):
-            self._tokens[row], self._positions[row] = beginning[-1], position + len(beginning) - 1
-            self._counts[row] = len(branches)
-            self._sequences[row, : len(branches)] = [sequence + branch for branch in branches]
-        self._wanted[: len(tree)] = 1
-        self._struct.n_tokens = len(tree)
-        return self._struct
-
-
-_Tree = dict[tuple[int, ...], list[int]]
-"""The beginnings of branches, each behind its own beginnings, and which of the branches have it."""
-
-
-def _tree(branches: Sequence[Sequence[int]]) -> _Tree:
-    """All that must be evaluated to judge each branch's tokens: its last one need not be."""
-    tree: _Tree = {}
-    for place, branch in enumerate(branches):
-        for end in range(1, len(branch)):
-            tree.setdefault(tuple(branch[:end]), []).append(place)
-    return tree
-
-
-def _portions(count: int) -> Iterator[tuple[int, int]]:
-    """The begins and ends of the batches for so many tokens; the last one is of two at least, if there are two."""
-    begin = 0
-    while begin < count:
-        end = min(begin + BATCH_TOKENS, count)
-        if end == count - 1:
-            end -= 1
-        yield begin, end
-        begin = end
-
-
-def _groups(places: Sequence[int], lengths: Sequence[int]) -> list[list[int]]:
-    """The places in groups that fit into one batch, and are not more than there are branches."""
-    groups: list[list[int]] = []
-    room = 0
-    for place in places:
-        if not groups or lengths[place] > room or len(groups[-1]) == BRANCHES:
-            groups.append([])
-            room = BATCH_TOKENS
-        groups[-1].append(place)
-        room -= lengths[place]
-    return groups
-
-
-def physical_cores() -> int:
-    """The cores this process may use, hyper-threads counted once: a second thread on a core slows the first."""
-    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
-    siblings = set()
-    for cpu in allowed:
-        file = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
-        try:
-            siblings.add(file.read_text().strip())
-        except OSError:
-            siblings.add(str(cpu))
-    return max(1, len(siblings))
-
-
-def cache_directory() -> Path:
-    """Where derived tables are kept: `$XDG_CACHE_HOME/edgeagent`."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "edgeagent"
-
-
-def last_words() -> str:
-    """llama.cpp's last error lines, to be put behind a message of ours."""
-    return f": {' | '.join(_log)}" if _log else ""
-
-
-def _start_backend(verbose: bool) -> None:
-    global _verbose  # noqa: PLW0603  # llama.cpp has one log for the whole process
-    _verbose = verbose
-    _log.clear()
-    os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # Else an abort in ggml starts a debugger, which may hang.
-    llama_cpp.llama_log_set(_on_log, ctypes.c_void_p(0))
-    llama_cpp.llama_backend_init()
-
-
-def _build() -> str:
-    """What llama.cpp says of its own build and of this CPU."""
-    return bytes(llama_cpp.llama_print_system_info()).decode("utf-8", "replace")
-
-
-def _model_params(build: str) -> Any:
-    """AMX is never used: compilers before GCC 14 drop the tiles' shapes, and the first product is a segmentation fault.
-
-    Found on Debian 12 with a Xeon; https://github.com/ggml-org/llama.cpp/pull/26954 has the reason.
-    """
-    params = llama_cpp.llama_model_default_params()
-    params.use_extra_bufts = "AMX_INT8 = 1" not in build
-    return params
-
-
-def _context_params(n_ctx: int, threads: int, sequences: int) -> Any:
-    params = llama_cpp.llama_context_default_params()
-    params.n_ctx = n_ctx
-    params.n_batch = params.n_ubatch = BATCH_TOKENS
-    params.n_threads = params.n_threads_batch = threads
-    params.n_seq_max = sequences
-    params.kv_unified = True  # All sequences share the room, so that a prefix can be shared without a copy.
-    params.swa_full = True  # Keep what slid out of the window too: else no prefix could be used again.
-    # Without flash attention attention is a product of two matrices, for which llama.cpp has faster kernels on a CPU
-    # (SmolLM2 behind 512 tokens, ms for batches of 1, 4 and 26: 9.8, 21 and 93; with it 9.6, 22 and 111), and logits do
-    # not depend on how a prompt is cut into batches of two tokens and more.
-    params.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
-    params.no_perf = True
-    return params
-
-
-def _free(context: Any, model: Any) -> None:
-    llama_cpp.llama_free(context)
-    llama_cpp.llama_model_free(model)
 
 
 def count_shared(one: Sequence[int], other: Sequence[int]) -> int:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from edgeagent.driver.llama.engine import BATCH_TOKENS, Engine, Halt
+from edgeagent.driver.llama.batch import BATCH_TOKENS
+from edgeagent.driver.llama.engine import Engine, Halt
 from edgeagent.driver.llama.scoring_slots import Shelf, Text
 from edgeagent.driver.llama.template import Template
-from edgeagent.grammar.calls import Frame
+from edgeagent.grammar.frame import Frame
 from edgeagent.request.choose import COMPARED_MAX
 
 SEQUENCES = 1 + COMPARED_MAX + 1
@@ -54,6 +55,11 @@ class TextScorer:
         if self.held and not self._has_held:
             self.shelf.hold(self.held, halt)
         self._has_held = True
+
+    def stands(self, places: Mapping[str, int]) -> None:
+        """Say which of the texts stand where in memory; the others are held again before the next conversation."""
+        self.shelf.give_back(places)
+        self._has_held = False
 
     def behind(self, request: str, texts: Mapping[str, str], halt: Halt | None) -> Mapping[str, float] | None:
         """The log-probability of the request behind each text."""

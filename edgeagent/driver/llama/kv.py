@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 import cbor2
 import llama_cpp
 
-from edgeagent.driver.llama.engine import BATCH_TOKENS, Engine
+from edgeagent.driver.llama.batch import BATCH_TOKENS
+from edgeagent.driver.llama.engine import Engine
 from edgeagent.driver.llama.scoring_slots import Shelf
 from edgeagent.errors import ModelError
 from edgeagent.trace.disk import DISK, Disk, write_atomically
@@ -198,15 +199,18 @@ class SavedMemory:
     prefix_name: str
     beside: WarmShelf | None = None
 
-    def restore(self, engine: Engine) -> int:
-        """Restore the session's memory, or else the agent's prefix; return how many of its tokens that saved.
-
-        The texts come first, as where nothing was kept: logits depend in their last digits on where in the memory a
-        text stands.
-        """
+    def restore_texts(self, engine: Engine) -> None:
+        """Restore the texts; first, for logits depend in their last digits on where in the memory a text stands."""
         if self.beside is not None:
             self.beside.restore(engine)
-        return self.session.restore(engine, SESSION_NAME) or self.prefix.restore(engine, self.prefix_name)
+
+    def restore_session(self, engine: Engine) -> int:
+        """Restore the session's memory; return how many tokens that is."""
+        return self.session.restore(engine, SESSION_NAME)
+
+    def restore_prefix(self, engine: Engine) -> int:
+        """Restore what all sessions of the agent begin with; return how many tokens that is."""
+        return self.prefix.restore(engine, self.prefix_name)
 
     def save(self, engine: Engine, prefix_tokens: Callable[[], int]) -> None:
         """Save the session's memory; and the agent's, what of it was not saved before. May cut the memory to it."""

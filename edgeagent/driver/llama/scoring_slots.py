@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from edgeagent.driver.llama.engine import Beside, Engine, Halt
+from edgeagent.driver.llama.batch import Beside
+from edgeagent.driver.llama.engine import Engine, Halt
 
 
 class Text(NamedTuple):

@@ -126,3 +126,9 @@ def _write(path: Path, content: bytes) -> None:
     except OSError:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def cache_directory() -> Path:
+    """Where derived tables are kept: `$XDG_CACHE_HOME/edgeagent`."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "edgeagent"

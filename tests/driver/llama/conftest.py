@@ -45,7 +45,7 @@ def engine(shared_engine: object) -> object:
 def shared_grammars(shared_engine: object) -> object:
     """Compiled grammars for the loaded model: its tokenizer takes a while to build."""
     pytest.importorskip("llguidance")
-    from edgeagent.driver.llama.constraint import Grammars
+    from edgeagent.driver.llama.grammars import Grammars
 
     return Grammars(shared_engine, "llguidance")  # type: ignore[arg-type]  # as above
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 pytest.importorskip("llama_cpp")
 pytest.importorskip("llguidance")
 
-from edgeagent.driver.llama.constraint import Compiled, Grammars
 from edgeagent.driver.llama.engine import Engine
+from edgeagent.driver.llama.grammars import Compiled, Grammars
 from edgeagent.errors import ShapeError
 from edgeagent.grammar.calls import GrammarEngine
 from edgeagent.grammar.gbnf import gbnf

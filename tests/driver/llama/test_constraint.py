@@ -12,10 +12,12 @@ import pytest
 pytest.importorskip("llama_cpp")
 pytest.importorskip("llguidance")
 
-from edgeagent.driver.llama import constraint as subject
-from edgeagent.driver.llama.constraint import Constraint, Grammars, check_calls
-from edgeagent.driver.llama.decode import generate
+from edgeagent.driver.llama import constraint_llg as subject
+from edgeagent.driver.llama.constraint import Constraint
+from edgeagent.driver.llama.constraint_llg import check_calls
+from edgeagent.driver.llama.decode import Wanted, generate
 from edgeagent.driver.llama.engine import Engine
+from edgeagent.driver.llama.grammars import Grammars
 from edgeagent.errors import GrammarError
 from edgeagent.grammar.calls import GrammarEngine
 from edgeagent.grammar.gbnf import gbnf
@@ -88,9 +90,9 @@ def test_both_engines_write_within_the_grammar(engine: Engine, grammars: Grammar
         shortest = grammar.shortest
         assert shortest is not None
         for limit in range(len(shortest), len(shortest) + 5):
-            done = generate(engine, prompt, grammar=grammar, max_tokens=limit)
+            done = generate(engine, prompt, Wanted(grammar=grammar, max_tokens=limit))
             assert done.complete
-        texts.append(generate(engine, prompt, grammar=grammar, max_tokens=40).text)
+        texts.append(generate(engine, prompt, Wanted(grammar=grammar, max_tokens=40)).text)
     assert texts[0].startswith('{"valve": "') and texts[1].startswith('{"valve": "')
 
 
@@ -131,7 +133,7 @@ def test_constraints_may_outlive_everything(smollm2: Path, cache: Path) -> None:
     program = f"""
 from pathlib import Path
 from edgeagent.driver.llama.engine import Engine
-from edgeagent.driver.llama.constraint import Grammars
+from edgeagent.driver.llama.grammars import Grammars
 e = Engine.load({str(smollm2)!r}, n_ctx=256, cache=Path({str(cache)!r}))
 kept = [Grammars(e, "gbnf").compile('root ::= "a" [0-9]').fresh()]
 kept.append(kept[0].copy())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,9 +12,9 @@ import pytest
 pytest.importorskip("llama_cpp")
 pytest.importorskip("llguidance")
 
-from edgeagent.driver.llama.constraint import Compiled, Grammars
-from edgeagent.driver.llama.decode import Generation, generate
+from edgeagent.driver.llama.decode import Generation, Wanted, generate
 from edgeagent.driver.llama.engine import Engine
+from edgeagent.driver.llama.grammars import Compiled, Grammars
 from edgeagent.driver.llama.sampling import Seeded
 from edgeagent.errors import ModelError
 from edgeagent.grammar.llg import calls_grammar, value_grammar
@@ -28,7 +27,7 @@ Write = Callable[..., Generation]
 @pytest.fixture
 def calls(grammars: Grammars, greenhouse: SimpleNamespace) -> Compiled:
     """The grammar of a call to any of the greenhouse's tools."""
-    return grammars.compile(calls_grammar(list(greenhouse.TOOLS.items()), **greenhouse.FRAME))
+    return grammars.compile(calls_grammar(list(greenhouse.TOOLS.items()), greenhouse.FRAME))
 
 
 def prompt(request: str) -> str:
@@ -42,7 +41,7 @@ def write(engine: Engine, calls: Compiled) -> Write:
 
     def written(request: str, **options: object) -> Generation:
         tokens = engine.tokenize(prompt(request), special=True, bos=engine.adds_bos)
-        return generate(engine, tokens, **{"grammar": calls, "max_tokens": 128, **options})  # type: ignore[arg-type]
+        return generate(engine, tokens, Wanted(**{"grammar": calls, "max_tokens": 128, **options}))  # type: ignore[arg-type]
 
     return written
 
@@ -68,9 +67,9 @@ def test_the_next_request_evaluates_nothing_of_the_shared_prefix(
         engine.tokenize(greenhouse.prompt(request), special=True, bos=engine.adds_bos)
         for request in greenhouse.REQUESTS[:2]
     )
-    generate(engine, first, grammar=calls, max_tokens=40)
+    generate(engine, first, Wanted(grammar=calls, max_tokens=40))
     shared = next(i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
-    done = generate(engine, second, grammar=calls, max_tokens=40)
+    done = generate(engine, second, Wanted(grammar=calls, max_tokens=40))
     assert done.reused == shared > 400
 
 
@@ -136,9 +135,9 @@ def test_the_same_call_after_a_restart(smollm2: Path, cache: Path, write: Write,
     request = greenhouse.REQUESTS[3]
     mine = write(request).text
     other = Engine.load(smollm2, n_ctx=1024, threads=1, cache=cache)
-    grammar = Grammars(other, "llguidance").compile(calls_grammar(list(greenhouse.TOOLS.items()), **greenhouse.FRAME))
+    grammar = Grammars(other, "llguidance").compile(calls_grammar(list(greenhouse.TOOLS.items()), greenhouse.FRAME))
     tokens = other.tokenize(prompt(request), special=True, bos=other.adds_bos)
-    assert generate(other, tokens, grammar=grammar, max_tokens=128).text == mine
+    assert generate(other, tokens, Wanted(grammar=grammar, max_tokens=128)).text == mine
     other.close()
 
 
@@ -212,7 +211,7 @@ def test_no_limit_cuts_a_value(engine: Engine, grammars: Grammars, schema: dict[
     assert shortest is not None
     tokens = engine.tokenize("JSON:\n", special=False, bos=False)
     for limit in range(len(shortest), len(shortest) + 8):
-        done = generate(engine, tokens, grammar=grammar, max_tokens=limit)
+        done = generate(engine, tokens, Wanted(grammar=grammar, max_tokens=limit))
         assert (done.complete, len(done.token_ids) <= limit) == (True, True)
         msgspec.json.decode(done.text)
 
@@ -222,7 +221,7 @@ def test_a_shape_too_long_for_what_is_left_is_taken_back(engine: Engine, grammar
     long = {"type": "string", "pattern": "^long[a-z ]{600}$"}
     grammar = grammars.compile(value_grammar({"anyOf": [{"const": "short"}, long]}))
     tokens = engine.tokenize('The long one: "long', special=False, bos=False)
-    done = generate(engine, tokens, grammar=grammar, max_tokens=150, sampler=_Stubborn(engine))
+    done = generate(engine, tokens, Wanted(grammar=grammar, max_tokens=150, sampler=_Stubborn(engine)))
     assert (done.text, done.complete, done.closed_early) == ('"short"', True, True)
 
 
@@ -243,31 +242,35 @@ class _Stubborn:
 def test_the_window_is_a_limit_too(smollm2: Path, cache: Path) -> None:
     engine = Engine.load(smollm2, n_ctx=256, threads=1, cache=cache)
     tokens = engine.tokenize("x " * 400, special=False, bos=False)
-    full = generate(engine, tokens, max_tokens=50)
+    full = generate(engine, tokens, Wanted(max_tokens=50))
     assert (full.stop, full.token_ids) == ("context_full", ())
-    near = generate(engine, tokens[:248], max_tokens=50)
+    near = generate(engine, tokens[:248], Wanted(max_tokens=50))
     assert near.stop in ("context_full", "end") and len(near.token_ids) <= 8
     engine.close()
 
 
 def test_the_token_limit_ends_free_text(engine: Engine) -> None:
-    done = generate(engine, engine.tokenize("Once upon a time", special=False, bos=False), max_tokens=12)
+    done = generate(engine, engine.tokenize("Once upon a time", special=False, bos=False), Wanted(max_tokens=12))
     assert (done.stop, len(done.token_ids)) == ("limit", 12)
 
 
 def test_the_deadline_ends_it_inside(engine: Engine, greenhouse: SimpleNamespace) -> None:
     tokens = engine.tokenize(greenhouse.prompt("Hello"), special=True, bos=False)
-    done = generate(engine, tokens, max_tokens=50, deadline_s=time.monotonic())
+    done = generate(engine, tokens, Wanted(max_tokens=50, halt=lambda: "time"))
     assert (done.stop, done.token_ids) == ("time", ())
 
 
 def test_cancelled_within_a_token(engine: Engine) -> None:
     seen: list[str] = []
     tokens = engine.tokenize("Once upon a time", special=False, bos=False)
-    done = generate(engine, tokens, max_tokens=200, on_text=seen.append, should_stop=lambda: len(seen) >= 3)
+    done = generate(
+        engine,
+        tokens,
+        Wanted(max_tokens=200, on_text=seen.append, halt=lambda: "cancelled" if len(seen) >= 3 else None),
+    )
     assert (done.stop, len(seen)) == ("cancelled", 3)
     assert len(done.token_ids) <= 5
-    again = generate(engine, tokens, max_tokens=5)
+    again = generate(engine, tokens, Wanted(max_tokens=5))
     assert again.stop == "limit"
 
 
@@ -279,7 +282,9 @@ def test_what_is_shown_adds_up_to_the_text(write: Write, greenhouse: SimpleNames
 def test_half_a_character_is_never_shown(engine: Engine, grammars: Grammars) -> None:
     seen: list[str] = []
     grammar = grammars.compile(value_grammar({"const": "🌱 日本"}))
-    done = generate(engine, engine.tokenize("?", special=False, bos=False), grammar=grammar, on_text=seen.append)
+    done = generate(
+        engine, engine.tokenize("?", special=False, bos=False), Wanted(grammar=grammar, on_text=seen.append)
+    )
     assert done.text == '"🌱 日本"'
     assert "".join(seen) == done.text and "�" not in "".join(seen)
 
@@ -287,7 +292,7 @@ def test_half_a_character_is_never_shown(engine: Engine, grammars: Grammars) -> 
 def test_a_stop_text_ends_it_and_is_not_shown(engine: Engine) -> None:
     seen: list[str] = []
     tokens = engine.tokenize("1, 2, 3, 4, 5,", special=False, bos=False)
-    done = generate(engine, tokens, max_tokens=40, stop_texts=["9"], on_text=seen.append)
+    done = generate(engine, tokens, Wanted(max_tokens=40, stop_texts=["9"], on_text=seen.append))
     assert (done.stop, done.text) == ("end", "".join(seen))
     assert "9" not in done.text and "8" in done.text
 

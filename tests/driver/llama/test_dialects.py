@@ -12,7 +12,7 @@ from edgeagent.core.agent import Agent, Answer, Calls
 from edgeagent.core.effects import AskModel
 from edgeagent.core.events import ModelAnswered
 from edgeagent.core.values import Message
-from edgeagent.driver.llama.constraint import Grammars
+from edgeagent.driver.llama.grammars import Grammars
 from edgeagent.driver.llama.model import LlamaDriver
 from edgeagent.grammar.calls import calls_of, grammar_of
 from examples.greenhouse import agent as greenhouse
@@ -53,7 +53,7 @@ def test_where_both_may_come_the_model_decides_as_it_writes(driver):
 
 
 def test_after_the_trigger_nothing_but_a_call_can_follow(driver):
-    grammar = driver._grammar(AGENT.tool_names, (), "allowed")
+    grammar = driver.prepared.grammar(AGENT.tool_names, (), "allowed")
     engine = driver._engine
     engine.forget()
     begun = grammar.fresh()

@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("llama_cpp")
 pytest.importorskip("llguidance")
 
-from edgeagent.driver.llama.constraint import Compiled, Grammars, Luck
-from edgeagent.driver.llama.decode import Generation, generate
-from edgeagent.driver.llama.draft import Draft
+from edgeagent.driver.llama.decode import Generation, Wanted, generate
+from edgeagent.driver.llama.draft import Draft, Luck
 from edgeagent.driver.llama.engine import Engine
+from edgeagent.driver.llama.grammars import Compiled, Grammars
 from edgeagent.grammar.llg import calls_grammar, value_grammar
 
 pytestmark = pytest.mark.model
@@ -56,7 +56,7 @@ def test_a_model_that_does_not_copy_is_left_alone(engine: Engine, grammars: Gram
 
 @pytest.fixture
 def calls(grammars: Grammars, greenhouse: SimpleNamespace) -> Compiled:
-    text = calls_grammar([("set_setpoint", greenhouse.TOOLS["set_setpoint"])], **greenhouse.FRAME)
+    text = calls_grammar([("set_setpoint", greenhouse.TOOLS["set_setpoint"])], greenhouse.FRAME)
     return grammars.compile(text, keep=False)
 
 
@@ -67,7 +67,7 @@ def written(engine: Engine, calls: Compiled, request: str) -> Generation:
     engine.forget()
     prompt = f"<|im_start|>user\n{request}<|im_end|>\n<|im_start|>assistant\n"
     tokens = engine.tokenize(prompt, special=True, bos=engine.adds_bos)
-    return generate(engine, tokens, grammar=calls, max_tokens=64, copied=request)
+    return generate(engine, tokens, Wanted(grammar=calls, max_tokens=64, copied=request))
 
 
 def test_what_the_model_copies_is_evaluated_along(engine: Engine, calls: Compiled) -> None:

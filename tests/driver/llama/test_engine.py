@@ -13,7 +13,9 @@ pytest.importorskip("llama_cpp")
 
 import llama_cpp
 
-from edgeagent.driver.llama.engine import BATCH_TOKENS, Beside, Engine, _model_params
+from edgeagent.driver.llama.batch import BATCH_TOKENS, Beside
+from edgeagent.driver.llama.engine import Engine
+from edgeagent.driver.llama.native import model_params
 from edgeagent.driver.llama.vocabulary import Vocabulary
 from edgeagent.errors import ModelError
 
@@ -189,7 +191,7 @@ def test_a_text_file_is_refused_before_llama_cpp_sees_it(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("build", "used"), [("AVX512_VNNI = 1 | AMX_INT8 = 1 | ", False), ("AVX2 = 1 | ", True)])
 def test_a_build_with_amx_does_not_use_it_where_it_would_crash(build: str, used: bool) -> None:
-    assert _model_params(build).use_extra_bufts is used
+    assert model_params(build).use_extra_bufts is used
 
 
 def test_after_close_nothing_can_be_asked(smollm2: Path, cache: Path) -> None:

@@ -135,7 +135,6 @@ def test_of_too_many_texts_the_one_not_asked_for_longest_gives_its_place(smollm2
 
 def test_small_talk_is_answered_in_words_and_what_was_needed_for_a_call_is_told(smollm2):
     driver = LlamaDriver.load(smollm2, AGENT, threads=1)
-    driver.stop()
     talk, wish = (
         driver.answer(ask(AGENT, text)) for text in ("Tell me a joke.", "Open the north valve for 30 seconds.")
     )

@@ -10,8 +10,9 @@ import pytest
 
 pytest.importorskip("llama_cpp")
 
-from edgeagent.driver.llama.decode import generate
-from edgeagent.driver.llama.engine import Beside, Engine
+from edgeagent.driver.llama.batch import Beside
+from edgeagent.driver.llama.decode import Wanted, generate
+from edgeagent.driver.llama.engine import Engine
 from edgeagent.driver.llama.kv import MAGIC, KvStore, fingerprint
 from edgeagent.trace.disk import Disk
 
@@ -41,10 +42,10 @@ def saved(engine: Engine, store: KvStore, count: int = 60) -> list[int]:
 
 def test_text_after_a_restore_matches_fresh(engine: Engine, store: KvStore) -> None:
     tokens = saved(engine, store)
-    fresh = generate(engine, tokens, max_tokens=12)
+    fresh = generate(engine, tokens, Wanted(max_tokens=12))
     engine.forget()
     assert store.restore(engine, "a") == len(tokens)
-    restored = generate(engine, tokens, max_tokens=12)
+    restored = generate(engine, tokens, Wanted(max_tokens=12))
     assert restored.text == fresh.text
     assert restored.evaluated < len(tokens)
 

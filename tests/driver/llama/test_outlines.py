@@ -15,8 +15,8 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # Not ours: what outlines' own imports warn of.
     outlines = pytest.importorskip("outlines", reason="outlines is missing: its generators were NOT tested")
 
-from edgeagent.driver.llama.outlines import OutlinesModel
 from edgeagent.errors import GrammarError, ModelError
+from examples.outlines_adapter import OutlinesModel
 
 pytestmark = pytest.mark.model
 

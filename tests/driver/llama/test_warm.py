@@ -42,8 +42,8 @@ def kept_in(smollm2, tmp_path, monkeypatch):
         def __init__(self, session, agent=AGENT, secret=SECRET):
             self.driver = LlamaDriver.load(smollm2, agent, threads=1)
             self.engine = self.driver._engine
-            self.warm = self.driver.keep_warm(tmp_path / "sessions" / session / "kv", tmp_path / "kv", secret)
-            self.driver.stop()
+            self.driver.keep_warm(tmp_path / "sessions" / session / "kv", tmp_path / "kv", secret)
+            self.warm = self.driver.wake()
             made.append(self.driver)
 
         def answer(self, text):
@@ -79,7 +79,7 @@ def left(kept_in):
 def test_the_next_run_evaluates_no_tools_text_and_judges_as_the_uncut_one(kept_in, left):
     uncut = kept_in("other", secret=bytes(32))
     _, cold = uncut.answer(FIRST)
-    prefix = uncut.driver._prefix_tokens()
+    prefix = uncut.driver.prepared.prefix_tokens()
     uncut.engine.align(uncut.engine.kept()[:prefix], keep_last=False)  # As it is where a session begins.
     expected, _ = uncut.answer(SECOND)
     restored = kept_in("two")
@@ -102,7 +102,7 @@ def test_a_run_that_was_answered_without_the_model_leaves_prefix_and_texts_too(k
 
 def test_a_session_that_goes_on_has_its_own_memory_and_the_texts(kept_in, left):
     resumed = kept_in("one")
-    assert resumed.warm == len(resumed.engine.kept()) > resumed.driver._prefix_tokens() > 0
+    assert resumed.warm == len(resumed.engine.kept()) > resumed.driver.prepared.prefix_tokens() > 0
     assert resumed.places() == left
     assert resumed.answer(SECOND)[1] == 0
 

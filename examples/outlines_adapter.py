@@ -1,13 +1,13 @@
 """Our engine as a model of the package outlines: what its generators ask for is held by our grammars.
 
     import outlines
-    from edgeagent.driver.llama.outlines import OutlinesModel
+    from outlines_adapter import OutlinesModel
 
     model = OutlinesModel.load(Path("smollm2.gguf"))
     outlines.Generator(model, outlines.types.email)("Write to Bob: ")
 
-An output is whole or a ModelError: within `max_tokens` the grammar closes it. It needs the extra `outlines` and is
-imported only by who uses it.
+An output is whole or a ModelError: within `max_tokens` the grammar closes it. It needs the extra `outlines`; copy this
+file beside yours.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from outlines.models.base import Model, ModelTypeAdapter
 from outlines.types import CFG, JsonSchema
 from outlines.types.dsl import python_types_to_terms, to_regex
 
-from edgeagent.driver.llama.constraint import Grammars
-from edgeagent.driver.llama.decode import Generation, OnText, generate
+from edgeagent.driver.llama.decode import Generation, OnText, Wanted, generate
 from edgeagent.driver.llama.engine import Engine
+from edgeagent.driver.llama.grammars import Grammars
 from edgeagent.driver.llama.prompt import Words, prompt_tokens
 from edgeagent.driver.llama.sampling import GREEDY, Sampler, Seeded
 from edgeagent.driver.llama.template import Template, builtin_template
@@ -148,12 +148,14 @@ class OutlinesModel(Model):
             written = generate(
                 self._engine,
                 self._prompt(self.type_adapter.format_input(model_input)),
-                grammar=None if text is None else self._grammars.compile(text),
-                sampler=sampler,
-                max_tokens=max_tokens,
-                should_stop=None if left is None else left.is_set,
-                on_text=on_text,
-                stop_texts=[stop] if isinstance(stop, str) else list(stop),
+                Wanted(
+                    grammar=None if text is None else self._grammars.compile(text),
+                    sampler=sampler,
+                    max_tokens=max_tokens,
+                    halt=None if left is None else lambda: "cancelled" if left.is_set() else None,
+                    on_text=on_text,
+                    stop_texts=[stop] if isinstance(stop, str) else list(stop),
+                ),
             )
         if not written.complete and written.stop != "cancelled":
             raise ModelError(f"no output of this type fits into {max_tokens} tokens: give more with max_tokens")

@@ -2,7 +2,7 @@
 
 32-bit ARM and RISC-V libraries state their instruction set in a section of attributes that the linker merges from
 every object file. 64-bit ARM and x86 have no such statement; there `needs` is empty and only trying tells.
-Imports the standard library alone and nothing of this package, since the build checks foreign libraries with it too.
+The build checks foreign libraries with it.
 """
 
 from __future__ import annotations
