@@ -67,7 +67,6 @@ PURE_EXCEPTIONS = {
     # Which characters are marks, and what a text's normal form is: tables of values.
     "core/quoting.py": {"unicodedata"},
     "policy/inert.py": {"unicodedata"},
-    "shape/terms.py": {"sys"},  # The same for a user's types of outlines.
 }
 DRIVER_HEIGHT = {"": 0, "line": 1, "bus": 2, "device": 3, "llama": 3, "remote": 3}
 """Within `driver/`: a bus and a device stand on a line; a model knows no device."""

@@ -1,4 +1,4 @@
-"""A JSON value to a value of the declared type and back, strictly; every refusal names the place and what was found.
+"""A JSON value to a value of the declared type, strictly; every refusal names the place and what was found.
 
 Nothing is coerced: "5" is no number, 1 is no true, an unknown key is an error. The one leniency is JSON Schema's own:
 1.0 is an integer. It knows nodes only, no annotations.
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from decimal import Context, Decimal
 from functools import lru_cache
-from typing import Any, Never, assert_never, cast
+from typing import Any, Never, assert_never
 
 from edgeagent.errors import ShapeError
 from edgeagent.shape import formats, pattern
@@ -46,13 +46,13 @@ def decode(node: Node, value: Any, path: str, table: Table) -> Any:
     """Return the typed value; raise `ShapeError` naming the path."""
     match node:
         case Anything():
-            return _json(value, path)
+            return json_of(value, path)
         case Foreign():
-            return _foreign(node, value, path)
+            return foreign_of(node, value, path)
         case Null():
-            return None if value is None else _wrong(path, value, "null")
+            return None if value is None else wrong(path, value, "null")
         case Boolean():
-            return value if isinstance(value, bool) else _wrong(path, value, "true or false")
+            return value if isinstance(value, bool) else wrong(path, value, "true or false")
         case Integer():
             return _integer(node, value, path)
         case Number():
@@ -81,9 +81,10 @@ def decode(node: Node, value: Any, path: str, table: Table) -> Any:
             assert_never(node)
 
 
-def _foreign(node: Foreign, value: Any, path: str) -> Any:
-    reason = node.why_not(_json(value, path), path)
-    return value if not reason else _refuse("", reason)
+def foreign_of(node: Foreign, value: Any, path: str) -> Any:
+    """Return the value as it is, if its own schema lets it through."""
+    reason = node.why_not(json_of(value, path), path)
+    return value if not reason else refuse("", reason)
 
 
 # --- scalars -------------------------------------------------------------------------------------------------------
@@ -92,31 +93,31 @@ def _foreign(node: Foreign, value: Any, path: str) -> Any:
 def _integer(node: Integer, value: Any, path: str) -> int:
     if isinstance(value, float) and value.is_integer():
         if abs(value) >= EXACT_MAX:
-            _refuse(path, f"{shown(value)} is no integer that is kept exactly: write all its digits, without exponent")
+            refuse(path, f"{shown(value)} is no integer that is kept exactly: write all its digits, without exponent")
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        _wrong(path, value, "an integer")
+        wrong(path, value, "an integer")
     _within(value, node.low, False, node.high, False, path)
     if node.multiple_of is not None and value % node.multiple_of:
-        _refuse(path, f"{shown(value)} is not a multiple of {node.multiple_of}")
+        refuse(path, f"{shown(value)} is not a multiple of {node.multiple_of}")
     return int(value)
 
 
 def _number(node: Number, value: Any, path: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        _wrong(path, value, "a number")
+        wrong(path, value, "a number")
     _within(value, node.low, node.low_open, node.high, node.high_open, path)
     try:
         number = float(value)
     except OverflowError:
-        _refuse(path, "an integer outside the range of a float")
+        refuse(path, "an integer outside the range of a float")
     if not math.isfinite(number):
-        _refuse(path, f"{number} is not a finite number")
+        refuse(path, f"{number} is not a finite number")
     if isinstance(value, int) and int(number) != value:
-        _refuse(path, f"{shown(value)} has more digits than a number here keeps; {number:.0f} is the nearest")
+        refuse(path, f"{shown(value)} has more digits than a number here keeps; {number:.0f} is the nearest")
     # By their decimal texts: 0.3 is a multiple of 0.1, though not in binary.
     if node.multiple_of is not None and not is_multiple(number, node.multiple_of):
-        _refuse(path, f"{shown(value)} is not a multiple of {node.multiple_of}")
+        refuse(path, f"{shown(value)} is not a multiple of {node.multiple_of}")
     return number
 
 
@@ -134,19 +135,19 @@ def _exponent(number: Decimal) -> int:
 
 def _within(value: Any, low: Any, low_open: bool, high: Any, high_open: bool, path: str) -> None:
     if low is not None and (value < low or (low_open and value == low)):
-        _refuse(path, f"{shown(value)} is {'not above' if low_open else 'below'} the minimum {low}")
+        refuse(path, f"{shown(value)} is {'not above' if low_open else 'below'} the minimum {low}")
     if high is not None and (value > high or (high_open and value == high)):
-        _refuse(path, f"{shown(value)} is {'not below' if high_open else 'above'} the maximum {high}")
+        refuse(path, f"{shown(value)} is {'not below' if high_open else 'above'} the maximum {high}")
 
 
 def _text(node: Text, value: Any, path: str) -> str:
     if not isinstance(value, str):
-        _wrong(path, value, "a string")
-    _counted(len(value), node.least, node.most, "characters", path)
+        wrong(path, value, "a string")
+    check_count(len(value), node.least, node.most, "characters", path)
     if node.pattern is not None and not matches(node.pattern, value):
-        _refuse(path, f"{shown(value)} does not match the pattern {node.pattern}")
+        refuse(path, f"{shown(value)} does not match the pattern {node.pattern}")
     if node.format in formats.PATTERNS and not fits(formats.PATTERNS[node.format], value):
-        _refuse(path, f"{shown(value)} is not of the format {node.format}")
+        refuse(path, f"{shown(value)} is not of the format {node.format}")
     return str(value)
 
 
@@ -167,24 +168,25 @@ def _compiled(text: str, searched: bool) -> re.Pattern[str]:
 
 def _coded(node: Coded, value: Any, path: str) -> Any:
     if not isinstance(value, str):
-        _wrong(path, value, f"a string that holds a {node.coding.python.__name__}")
+        wrong(path, value, f"a string that holds a {node.coding.python.__name__}")
     if not fits(node.coding.pattern, value):
-        _refuse(path, f"{shown(value)} is not a {node.coding.format or node.coding.python.__name__}")
+        refuse(path, f"{shown(value)} is not a {node.coding.format or node.coding.python.__name__}")
     try:
         typed = node.coding.decode(value)
     except (ValueError, ArithmeticError) as error:
-        _refuse(path, f"{shown(value)} is not a {node.coding.python.__name__}: {error}")
-    _limits(node, typed, path)
+        refuse(path, f"{shown(value)} is not a {node.coding.python.__name__}: {error}")
+    check_limits(node, typed, path)
     return typed
 
 
-def _limits(node: Coded, typed: Any, path: str) -> None:
+def check_limits(node: Coded, typed: Any, path: str) -> None:
+    """Refuse a value outside the limits of its node."""
     try:
         _within(typed, node.low, node.low_open, node.high, node.high_open, path)
     except TypeError as error:
-        _refuse(path, f"{shown(typed)} cannot be compared with its limits ({limits_text(node)}): {error}")
+        refuse(path, f"{shown(typed)} cannot be compared with its limits ({limits_text(node)}): {error}")
     if node.least or node.most is not None:
-        _counted(len(typed), node.least, node.most, "bytes", path)
+        check_count(len(typed), node.least, node.most, "bytes", path)
 
 
 def _choice(node: Choice, value: Any, path: str) -> Any:
@@ -192,7 +194,7 @@ def _choice(node: Choice, value: Any, path: str) -> Any:
         if same_json(allowed, value):
             return python
     words = ", ".join(shown(allowed) for allowed, _ in node.options)
-    return _refuse(path, f"{shown(value)} is not one of {words}")
+    return refuse(path, f"{shown(value)} is not one of {words}")
 
 
 def same_json(left: Any, right: Any) -> bool:
@@ -208,17 +210,17 @@ def same_json(left: Any, right: Any) -> bool:
     return type(left) is type(right) and bool(left == right)
 
 
-def _json(value: Any, path: str) -> Any:
+def json_of(value: Any, path: str) -> Any:
     """Return a value that is JSON through and through."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else _refuse(path, f"{value} is not a finite number")
+        return value if math.isfinite(value) else refuse(path, f"{value} is not a finite number")
     if isinstance(value, list):
-        return [_json(item, f"{path}[{index}]") for index, item in enumerate(value)]
+        return [json_of(item, f"{path}[{index}]") for index, item in enumerate(value)]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {key: _json(item, below(path, key)) for key, item in value.items()}
-    return _wrong(path, value, "a JSON value")
+        return {key: json_of(item, below(path, key)) for key, item in value.items()}
+    return wrong(path, value, "a JSON value")
 
 
 # --- containers ----------------------------------------------------------------------------------------------------
@@ -226,36 +228,36 @@ def _json(value: Any, path: str) -> Any:
 
 def _many(node: Many, value: Any, path: str, table: Table) -> Any:
     if not isinstance(value, list):
-        _wrong(path, value, "an array")
-    _counted(len(value), node.least, node.most, "items", path)
+        wrong(path, value, "an array")
+    check_count(len(value), node.least, node.most, "items", path)
     if node.unique:
         _all_different(value, path)
     items = [decode(node.item, item, f"{path}[{index}]", table) for index, item in enumerate(value)]
     try:
         return node.build(items)
     except TypeError as error:  # Only a set can do that, of something that does not hash.
-        _refuse(path, str(error))
+        refuse(path, str(error))
 
 
 def _all_different(items: list[Any], path: str) -> None:
     for index, item in enumerate(items):
         if any(same_json(item, earlier) for earlier in items[:index]):
-            _refuse(path, f"{shown(item)} appears twice")
+            refuse(path, f"{shown(item)} appears twice")
 
 
 def _fixed(node: Fixed, value: Any, path: str, table: Table) -> tuple[Any, ...]:
     if not isinstance(value, list):
-        _wrong(path, value, "an array")
+        wrong(path, value, "an array")
     if len(value) != len(node.items):
-        _refuse(path, f"{len(value)} items instead of {len(node.items)}")
+        refuse(path, f"{len(value)} items instead of {len(node.items)}")
     pairs = zip(node.items, value, strict=True)
     return tuple(decode(item, part, f"{path}[{index}]", table) for index, (item, part) in enumerate(pairs))
 
 
 def _dictionary(node: Dictionary, value: Any, path: str, table: Table) -> dict[Any, Any]:
     if not isinstance(value, Mapping):
-        _wrong(path, value, "an object")
-    _counted(len(value), node.least, node.most, "keys", path)
+        wrong(path, value, "an object")
+    check_count(len(value), node.least, node.most, "keys", path)
     typed: dict[Any, Any] = {}
     for key, item in value.items():
         place = below(path, str(key))
@@ -270,13 +272,13 @@ def _record(node: Record, value: Any, path: str, table: Table) -> Any:
     except ShapeError:
         raise
     except (ValueError, TypeError) as error:  # The class's own check: __post_init__, a validator.
-        _refuse(path, f"{node.name} refuses it: {error}")
+        refuse(path, f"{node.name} refuses it: {error}")
 
 
 def members_of(node: Record, value: Any, path: str, table: Table) -> dict[str, Any]:
     """Return the typed members by the keywords of their class; those with a default may be absent."""
     if not isinstance(value, Mapping):
-        _wrong(path, value, "an object")
+        wrong(path, value, "an object")
     known = {field.key for field in node.fields}
     if node.tag is not None:
         _check_tag(node.tag, value, path)
@@ -284,26 +286,26 @@ def members_of(node: Record, value: Any, path: str, table: Table) -> dict[str, A
     for key in value:
         if key not in known:
             names = ", ".join(field.key for field in node.fields) or "none"
-            _refuse(below(path, str(key)), f"unknown key; the keys are: {names}")
+            refuse(below(path, str(key)), f"unknown key; the keys are: {names}")
     members: dict[str, Any] = {}
     for field in node.fields:
         if field.key in value:
             members[field.argument] = decode(field.node, value[field.key], below(path, field.key), table)
         elif field.required:
-            _refuse(below(path, field.key), "missing")
+            refuse(below(path, field.key), "missing")
     return members
 
 
 def _check_tag(tag: tuple[str, str | int], value: Mapping[str, Any], path: str) -> None:
     key, expected = tag
     if key not in value:
-        _refuse(below(path, key), f"missing; it must be {shown(expected)}")
+        refuse(below(path, key), f"missing; it must be {shown(expected)}")
     if not same_json(expected, value[key]):
-        _refuse(below(path, key), f"{shown(value[key])} is not {shown(expected)}")
+        refuse(below(path, key), f"{shown(value[key])} is not {shown(expected)}")
 
 
 def _either(node: Either, value: Any, path: str, table: Table) -> Any:
-    options = [_resolved(option, table) for option in node.options]
+    options = [resolved(option, table) for option in node.options]
     if isinstance(value, float):  # 1.0 is an integer too, but a number first if that is offered.
         options.sort(key=lambda option: not isinstance(option, Number))
     elif isinstance(value, int):
@@ -319,10 +321,11 @@ def _either(node: Either, value: Any, path: str, table: Table) -> Any:
             reasons.append(str(error))
     if meant is not None:
         raise meant
-    return _refuse(path, "nothing fits: " + "; ".join(dict.fromkeys(reasons)))
+    return refuse(path, "nothing fits: " + "; ".join(dict.fromkeys(reasons)))
 
 
-def _resolved(node: Node, table: Table) -> Node:
+def resolved(node: Node, table: Table) -> Node:
+    """Return what a named or noted node stands for."""
     while isinstance(node, Named | Noted):
         node = table[node.name] if isinstance(node, Named) else node.inner
     return node
@@ -338,128 +341,15 @@ def _is_meant(option: Node, value: Any) -> bool:
     )
 
 
-# --- back to JSON --------------------------------------------------------------------------------------------------
-
-
-def encode(node: Node, value: Any, path: str, table: Table) -> Any:
-    """Return the JSON value of a typed one; raise `ShapeError` if it is not of the type."""
-    match node:
-        case Anything():
-            return _json(value, path)
-        case Foreign():
-            return _foreign(node, value, path)
-        case Null() | Boolean() | Integer() | Number() | Text():
-            return _plain(node, value, path, table)
-        case Coded():
-            return _encode_coded(node, value, path)
-        case Choice():
-            return _encode_choice(node, value, path)
-        case Many():
-            return _encode_many(node, value, path, table)
-        case Fixed():
-            if not isinstance(value, tuple) or len(value) != len(node.items):
-                _wrong(path, value, f"a tuple of {len(node.items)}")
-            pairs = zip(node.items, value, strict=True)
-            return [encode(item, part, f"{path}[{index}]", table) for index, (item, part) in enumerate(pairs)]
-        case Dictionary():
-            return _encode_dictionary(node, value, path, table)
-        case Record():
-            return _encode_record(node, value, path, table)
-        case Either():
-            return _encode_either(node, value, path, table)
-        case Noted():
-            return encode(node.inner, value, path, table)
-        case Named():
-            return encode(table[node.name], value, path, table)
-        case _:
-            assert_never(node)
-
-
-def _plain(node: Node, value: Any, path: str, table: Table) -> Any:
-    if isinstance(node, Integer) and isinstance(value, float):
-        _wrong(path, value, "an int")
-    return decode(node, value, path, table)
-
-
-def _encode_coded(node: Coded, value: Any, path: str) -> str:
-    # A datetime is a date by inheritance, but not one in meaning.
-    if not isinstance(value, node.coding.python) or (
-        hasattr(value, "hour") and not hasattr(node.coding.python, "hour")
-    ):
-        _wrong(path, value, f"a {node.coding.python.__name__}")
-    _limits(node, value, path)
-    text = node.coding.encode(value)
-    if not fits(node.coding.pattern, text):
-        _refuse(path, f"{shown(text)} cannot be written as a {node.coding.format or node.coding.python.__name__}")
-    return text
-
-
-def _encode_choice(node: Choice, value: Any, path: str) -> Any:
-    for written, python in node.options:
-        if type(python) is type(value) and python == value:
-            return written
-    return _wrong(path, value, "one of " + ", ".join(shown(python) for _, python in node.options))
-
-
-def _encode_many(node: Many, value: Any, path: str, table: Table) -> list[Any]:
-    if not isinstance(value, node.python) or isinstance(value, str | bytes):
-        _wrong(path, value, f"a {node.python.__name__}")
-    items = cast(Collection[Any], value)
-    _counted(len(items), node.least, node.most, "items", path)
-    written = [encode(node.item, item, f"{path}[{index}]", table) for index, item in enumerate(items)]
-    if isinstance(value, set | frozenset):
-        written.sort(key=repr)  # A set has no order of its own; a trace needs one.
-    return written
-
-
-def _encode_dictionary(node: Dictionary, value: Any, path: str, table: Table) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        _wrong(path, value, "a dict")
-    _counted(len(value), node.least, node.most, "keys", path)
-    return {
-        encode(node.key, key, path, table): encode(node.value, item, below(path, str(key)), table)
-        for key, item in value.items()
-    }
-
-
-def _encode_record(node: Record, value: Any, path: str, table: Table) -> dict[str, Any]:
-    if not isinstance(value, Mapping if node.python is None else node.python):
-        _wrong(path, value, node.name)
-    written: dict[str, Any] = {} if node.tag is None else {node.tag[0]: node.tag[1]}
-    for field in node.fields:
-        if isinstance(value, Mapping) and node.python is None:
-            if field.name not in value and not field.required:
-                continue
-            if field.name not in value:
-                _refuse(below(path, field.key), "missing")
-            member = value[field.name]
-        else:
-            member = getattr(value, field.name)
-        written[field.key] = encode(field.node, member, below(path, field.key), table)
-    return written
-
-
-def _encode_either(node: Either, value: Any, path: str, table: Table) -> Any:
-    reasons = []
-    options = [_resolved(option, table) for option in node.options]
-    if isinstance(value, int):
-        options.sort(key=lambda option: isinstance(option, Number))
-    for option in options:
-        try:
-            return encode(option, value, path, table)
-        except ShapeError as error:
-            reasons.append(str(error))
-    return _refuse(path, "nothing fits: " + "; ".join(dict.fromkeys(reasons)))
-
-
 # --- words ---------------------------------------------------------------------------------------------------------
 
 
-def _counted(count: int, least: int, most: int | None, what: str, path: str) -> None:
+def check_count(count: int, least: int, most: int | None, what: str, path: str) -> None:
+    """Refuse too few or too many."""
     if count < least:
-        _refuse(path, f"{count} {what}, {least} is the least")
+        refuse(path, f"{count} {what}, {least} is the least")
     if most is not None and count > most:
-        _refuse(path, f"{count} {what}, {most} is the most")
+        refuse(path, f"{count} {what}, {most} is the most")
 
 
 def below(path: str, key: str) -> str:
@@ -467,11 +357,13 @@ def below(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def _wrong(path: str, value: Any, expected: str) -> Never:
-    _refuse(path, f"{shown(value)} is not {expected}")
+def wrong(path: str, value: Any, expected: str) -> Never:
+    """Refuse a value that is not what was expected."""
+    refuse(path, f"{shown(value)} is not {expected}")
 
 
-def _refuse(path: str, reason: str) -> Never:
+def refuse(path: str, reason: str) -> Never:
+    """Raise the error that names the place."""
     raise ShapeError(f"{path}: {reason}" if path else reason)
 
 

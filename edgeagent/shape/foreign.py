@@ -6,11 +6,19 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from edgeagent.errors import GrammarError, ShapeError
 from edgeagent.shape.admits import why_not
 from edgeagent.shape.drafts import renewed
 from edgeagent.shape.nodes import Foreign
 from edgeagent.shape.pointer import Document
+
+
+class Schema(Struct, frozen=True):
+    """A JSON Schema of any draft beside a type: `level: Annotated[Any, Schema({"maximum": 3})]`."""
+
+    schema: Any
 
 
 def foreign(schema: Any) -> Foreign:
@@ -32,3 +40,19 @@ def foreign_arguments(schema: Any) -> Foreign:
     if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
         raise ShapeError('the schema of a tool\'s arguments is of an object: {"type": "object", "properties": {...}}')
     return foreign({"type": "object", **schema})
+
+
+_VALUES = frozenset(("enum", "const", "default", "examples"))
+
+
+def moved(schema: Any, root: str) -> Any:
+    """Return the schema with its references as they are from where it now stands."""
+    if isinstance(schema, list):
+        return [moved(each, root) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    own = {key: each if key in _VALUES else moved(each, root) for key, each in schema.items()}
+    reference = own.get("$ref")
+    if isinstance(reference, str):
+        own["$ref"] = root + reference[1:]
+    return own

@@ -92,7 +92,7 @@ def _narrow(schema: Any, narrowed: Mapping[str, Any]) -> Any:
 
 _KEYWORDS = {
     "number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
-    "string": {"minLength", "maxLength", "pattern", "format", "contentEncoding"},
+    "string": {"minLength", "maxLength", "pattern", "format"},
     "array": {
         "items",
         "prefixItems",

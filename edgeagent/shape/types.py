@@ -16,19 +16,21 @@ import enum
 import math
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Never
 
 from msgspec import UNSET, Struct
 
 from edgeagent.errors import ShapeError
-from edgeagent.shape import nodes, pattern, terms
+from edgeagent.shape import nodes, pattern
 from edgeagent.shape.coded import coding_of
-from edgeagent.shape.decode import decode, encode, same_json
+from edgeagent.shape.decode import decode, same_json
+from edgeagent.shape.encode import encode
 from edgeagent.shape.fields import Member, ParameterError, members_of_class, parameters
-from edgeagent.shape.foreign import foreign_arguments
+from edgeagent.shape.foreign import Schema, foreign, foreign_arguments, moved
 from edgeagent.shape.limits import Limits, UnknownRestriction, read_metadata
 from edgeagent.shape.parse import parse
+from edgeagent.shape.pointer import pointer_to
 
 __all__ = ["Shape", "parse", "shape_of", "shape_of_parameters", "shape_of_schema"]
 
@@ -126,44 +128,30 @@ class _Reader:
             return self._bare(annotation, path, outer)
         return self._annotated(annotation.__origin__, annotation.__metadata__, path, outer)
 
-    def _annotated(self, inner: Any, metadata: Iterable[Any], path: str, outer: Limits) -> nodes.Node:
+    def _annotated(self, inner: Any, metadata: tuple[Any, ...], path: str, outer: Limits) -> nodes.Node:
         try:
             limits, notes = read_metadata(metadata)
             limits = limits.tightened(outer)
         except UnknownRestriction as error:
             self.refuse(path, str(error))
-        node = self.read(inner, path, limits)
+        schema = next((item for item in metadata if isinstance(item, Schema)), None)
+        if schema is not None and (inner is not Any or limits != _NO_LIMITS):
+            self.refuse(path, "a Schema says everything: write Annotated[Any, Schema({...})] and nothing beside it")
+        node = self.read(inner, path, limits) if schema is None else self._foreign(schema.schema, path)
         return nodes.Noted(node, notes) if notes else node
 
-    def _term(self, term: Any, path: str, limits: Limits) -> nodes.Node:
-        """Return the node of a value of outlines' types."""
-        meant = terms.python_type(term)
-        if meant is not None:
-            return self._bare(meant, path, limits)
+    def _foreign(self, schema: Any, path: str) -> nodes.Node:
+        name = self._unused("Schema")
         try:
-            match terms.kind_of(term):
-                case "Choice":
-                    self._only(frozenset(), term, path, limits)
-                    return self._choice([(item, item) for item in term.items], path)
-                case "JsonSchema":
-                    self._only(frozenset(), term, path, limits)
-                    return self._foreign(term)
-                case "CFG":
-                    self.refuse(path, "a context-free grammar of outlines is no JSON value: take a type")
-                case _:
-                    return self._text(path, Limits(pattern=terms.pattern_of(term)).tightened(limits))
-        except (terms.TermError, UnknownRestriction) as error:
+            node = foreign(schema)
+        except ShapeError as error:
             self.refuse(path, str(error))
-
-    def _foreign(self, term: Any) -> nodes.Node:
-        name = self._unused("JsonSchema")
-        self.table[name] = terms.foreign_term(term, name)
-        self.uses[name] += 2  # It stands under $defs, for that is where its own references now point.
+        # It stands under $defs, for that is where its own references now point.
+        self.table[name] = nodes.Foreign(moved(node.schema, pointer_to(["$defs", name])), node.why_not)
+        self.uses[name] += 2
         return nodes.Named(name)
 
     def _bare(self, annotation: Any, path: str, limits: Limits) -> nodes.Node:
-        if terms.is_term(annotation):
-            return self._term(annotation, path, limits)
         origin, arguments = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
         if annotation in (int, float, str):
             return self._measured(annotation, path, limits)
@@ -215,8 +203,6 @@ class _Reader:
             f"{_word(annotation)} has no form in JSON: use a scalar, list, dict, Literal, Enum, dataclass, "
             "msgspec Struct, TypedDict, NamedTuple, attrs or pydantic class",
         )
-
-    # --- scalars ---------------------------------------------------------------------------------------------------
 
     def _only(self, allowed: frozenset[str], what: Any, path: str, limits: Limits) -> None:
         kept = {name: getattr(limits, name) for name in allowed}

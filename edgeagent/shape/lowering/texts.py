@@ -18,8 +18,6 @@ def string(work: Work, plain: Plain, path: str) -> Any:
     least, most = plain.get("minLength", 0), plain.get("maxLength")
     if most is not None and most < least:
         return NEVER
-    if plain.get("contentEncoding") and "pattern" not in plain:
-        work.relax(path, "contentEncoding", "a grammar does not check the encoding")
     tree = _pattern(work, plain, path)
     if tree is None:
         if most is None and work.string_max is not None:
