@@ -55,7 +55,7 @@ def load(name: str = ModelSettings().name, **settings: Any) -> Model:
     Raises ConfigError and ModelError.
     """
     try:
-        return load_model(msgspec.convert({"name": name, **settings}, ModelSettings))
+        return load_model(msgspec.convert({"name": name, **settings}, ModelSettings), shared=True)
     except msgspec.ValidationError as error:
         raise ConfigError(f"load: {error}") from None
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from edgeagent.core.agent import Agent
 from edgeagent.driver.model import ModelDriver
 from edgeagent.driver.scripted import ScriptedModel
 from edgeagent.runtime.attached import Attached
-from edgeagent.runtime.calibration import use_calibration
+from edgeagent.runtime.calibration import tools_digest, use_calibration
 from edgeagent.runtime.config import ModelSettings
-from edgeagent.runtime.wiring import PLAIN, SCRIPT_PREFIX, dialect_of, llama_model, script_of
+from edgeagent.runtime.wiring import PLAIN, SCRIPT_PREFIX, dialect_of, llama_model, script_of, shared_llama_model
+
+if TYPE_CHECKING:
+    from edgeagent.driver.llama.model import Hearing, LlamaDriver
 
 
 class Model(Protocol):
@@ -50,27 +53,54 @@ class Script:
 
 
 class Weights:
-    """llama.cpp with the weights of a file."""
+    """The weights of a file, loaded once for all sessions; asks wait in one queue that is fair between them."""
+
+    def __init__(self, settings: ModelSettings, *, verbose: bool = False) -> None:
+        self.settings, self.dialect = settings, dialect_of(settings)
+        self._loaded = shared_llama_model(settings, verbose=verbose)
+        self._agents: dict[str, Agent] = {}
+
+    def driver(self, agent: Agent, doors: Attached, root: Path, answered: int) -> ModelDriver:
+        """Answer with the agent's calibration, if it has one. Sessions of one agent share its preparation."""
+        known = self._agents.setdefault(f"{agent.digest} {tools_digest(agent)}", agent)
+        hearing: Hearing = {"on_text": doors.stream, "on_progress": doors.progress, "on_waiting": doors.waiting}
+        driver = self._loaded.driver(known, temperature=self.settings.temperature, **hearing)
+        return _calibrated(driver, agent, doors, root)
+
+    def close(self) -> None:
+        """Unload the weights."""
+        self._loaded.close()
+
+
+class OneSessionsWeights:
+    """The weights of a file for one session, which closes them."""
 
     def __init__(self, settings: ModelSettings, *, verbose: bool = False) -> None:
         self.settings, self.dialect = settings, dialect_of(settings)
         self._verbose = verbose
 
     def driver(self, agent: Agent, doors: Attached, root: Path, answered: int) -> ModelDriver:
-        """Answer with the agent's calibration, if it has one."""
+        """Load the weights and answer with the agent's calibration, if it has one."""
         driver = llama_model(
             agent, self.settings, on_text=doors.stream, on_progress=doors.progress, verbose=self._verbose
         )
-        if unused := use_calibration(root, driver, agent):
-            doors.tell_owner(unused)
-        return driver
+        return _calibrated(driver, agent, doors, root)
 
     def close(self) -> None:
-        """Let go of it."""
+        """The session has closed them."""
 
 
-def load_model(settings: ModelSettings, *, verbose: bool = False) -> Model:
-    """Load the model that the settings name, or its script. Raises ConfigError and ModelError."""
+def _calibrated(driver: LlamaDriver, agent: Agent, doors: Attached, root: Path) -> ModelDriver:
+    if unused := use_calibration(root, driver, agent):
+        doors.tell_owner(unused)
+    return driver
+
+
+def load_model(settings: ModelSettings, *, shared: bool, verbose: bool = False) -> Model:
+    """Load the model that the settings name, or its script; one that is not `shared` is for one session.
+
+    Raises ConfigError and ModelError.
+    """
     if settings.name.startswith(SCRIPT_PREFIX):
         return Script(script_of(settings.name), settings)
-    return Weights(settings, verbose=verbose)
+    return Weights(settings, verbose=verbose) if shared else OneSessionsWeights(settings, verbose=verbose)

@@ -173,7 +173,7 @@ class Opening:
     ) -> ModelDriver:
         model = self.given
         if model is None:
-            model = load_model(settings, verbose=self.request.verbose)
+            model = load_model(settings, shared=False, verbose=self.request.verbose)
             self.undo.callback(model.close)
         return model.driver(agent, doors, root, answered)
 

@@ -32,7 +32,8 @@ from edgeagent.runtime.config import EngineName, ModelSettings
 from edgeagent.runtime.keys import KV_NAME, local_key
 
 if TYPE_CHECKING:
-    from edgeagent.driver.llama.model import LlamaDriver
+    from edgeagent.driver.llama.loaded import Options
+    from edgeagent.driver.llama.model import LlamaDriver, LlamaModel
 
 SCRIPT_PREFIX = "script:"
 """A model name that begins so is a JSON file with a list of answers, for dry runs without weights."""
@@ -132,7 +133,26 @@ def llama_model(
     on_progress: OnProgress | None = None,
     verbose: bool = False,
 ) -> LlamaDriver:
-    """Load the model and check the agent's grammars against it. Raises ModelError or GrammarError."""
+    """Load the model for one session of this agent, which closes it. Raises ModelError or GrammarError."""
+    path, options = _llama_options(settings, verbose)
+    from edgeagent.driver.llama.model import LlamaDriver  # Only here: it brings numpy and llama.cpp.
+
+    temperature = settings.temperature
+    return LlamaDriver.load(path, agent, temperature=temperature, on_text=on_text, on_progress=on_progress, **options)
+
+
+def shared_llama_model(settings: ModelSettings, *, verbose: bool = False) -> LlamaModel:
+    """Load the model for many sessions. Raises ModelError."""
+    path, options = _llama_options(settings, verbose)
+    from edgeagent.driver.llama.model import LlamaModel
+
+    if dialect_called(dialect_of(settings)).decides:
+        options["sequences"] = 1  # Those beside the first are for judging texts, which no session will want.
+    return LlamaModel.load(path, **options)
+
+
+def _llama_options(settings: ModelSettings, verbose: bool) -> tuple[Path, Options]:
+    """The model's file, and how it is loaded. Raises ModelError where that cannot be."""
     from edgeagent.models.disk import store_root
     from edgeagent.models.store import find, stored_model
 
@@ -141,20 +161,13 @@ def llama_model(
     from edgeagent.models.cpu import check_cpu
 
     check_cpu()  # A CPU that lacks an instruction is said in a sentence; the next import would die of it.
-    from edgeagent.driver.llama.model import LlamaDriver  # Only here: it brings numpy and llama.cpp.
-
-    return LlamaDriver.load(
-        path,
-        agent,
-        n_ctx=settings.context_tokens,
-        threads=settings.threads,
-        engine=engine_named(settings.engine),
-        temperature=settings.temperature,
-        on_text=on_text,
-        on_progress=on_progress,
-        verbose=verbose,
-        digest=stored.sha256 if stored else None,
-    )
+    return path, {
+        "n_ctx": settings.context_tokens,
+        "threads": settings.threads,
+        "engine": engine_named(settings.engine),
+        "verbose": verbose,
+        "digest": stored.sha256 if stored else None,
+    }
 
 
 def keep_warm(model: ModelDriver, settings: ModelSettings, directory: Path) -> None:
