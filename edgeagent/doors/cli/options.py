@@ -83,4 +83,4 @@ def request_from(agent_spec: str | None, options: dict[str, Any]) -> OpenRequest
         if options.get(name) is not None:
             flag = f"--{name.replace('_', '-')}"
             raise click.UsageError(f"{flag} was fixed when the session began; fork it and start a new one to change it")
-    return OpenRequest(agent=agent_spec, **options)
+    return OpenRequest(agent=agent_spec, **{k: v for k, v in options.items() if k in OpenRequest.__struct_fields__})

@@ -30,6 +30,7 @@ PROMPT_BYTES_MAX = 1_000_000
 @session_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line: every event, every effect, the outcome.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the answer to this file.")
+@click.option("--wait", is_flag=True, help="Stay open after the answer: timers and what AGENT hears begin turns.")
 @click.option("-q", "--quiet", is_flag=True, help="No activity on stderr.")
 def run(agent: str | None, prompt: str | None, as_json: bool, output: Path | None, quiet: bool, **options: Any) -> int:
     """Ask AGENT (FILE.py or FILE.py:NAME) once and print its answer.
@@ -53,6 +54,8 @@ def run(agent: str | None, prompt: str | None, as_json: bool, output: Path | Non
         before = session.state
         try:
             state = say_until_done(session, text)
+            if options["wait"]:
+                state = wait_until_stopped(session)
         finally:
             session.close()
         if state == before:
@@ -74,6 +77,13 @@ def say_until_done(session: Session, text: str) -> State:
     except KeyboardInterrupt:
         session.cancel()
         return session.resume_turn()
+
+
+def wait_until_stopped(session: Session) -> State:
+    """Serve the session until Ctrl-C, which lets a running turn end; a second one stops at once."""
+    with contextlib.suppress(KeyboardInterrupt):
+        session.serve()
+    return session.resume_turn()
 
 
 def is_spec(argument: str) -> bool:
