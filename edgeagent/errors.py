@@ -31,6 +31,7 @@ class ExitCode(IntEnum):
     BUDGET = 4
     MODEL = 5
     CHECK_FAILED = 6
+    UNKNOWN = 7
     TIME_OUT = 124
     INTERRUPTED = 130
 

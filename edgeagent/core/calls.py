@@ -165,10 +165,18 @@ def answer_call(
     assert isinstance(state.phase, AwaitingCalls), "calls are pending only in this phase"
     answered = replace(call, answer=answer, ran=ran)
     calls = tuple(answered if c.effect_id == call.effect_id else c for c in state.phase.calls)
-    state = replace(state, phase=AwaitingCalls(calls), trouble=trouble if ran else state.trouble)
+    state = with_trouble(state, trouble) if ran else state
+    state = replace(state, phase=AwaitingCalls(calls))
     if any(c.answer is None for c in calls):
         return state, ()
     return _calls_done(agent, state, calls)
+
+
+def with_trouble(state: State, trouble: Outcome | None) -> State:
+    """Note how the turn ends if the model only talks now; what is unknown is not made good by what works later."""
+    if state.trouble is not None and state.trouble.kind == "unknown":
+        return state
+    return replace(state, trouble=trouble)
 
 
 def _calls_done(agent: Agent, state: State, calls: tuple[PendingCall, ...]) -> Transition:

@@ -22,7 +22,10 @@ CALL_ODDS, CALL_ODDS_NEEDED = "(call)", "(needed)"
 
 
 class SessionStarted(msgspec.Struct, frozen=True, array_like=True, tag=1):
-    """The session's fixed inputs. `agent_digest` is `Agent.digest`, `context_tokens` the size of the model's window."""
+    """The session's fixed inputs. `agent_digest` is `Agent.digest`, `context_tokens` the size of the model's window.
+
+    `session` is its id: a trace belongs to one session.
+    """
 
     at_ms: int
     agent: str
@@ -32,6 +35,7 @@ class SessionStarted(msgspec.Struct, frozen=True, array_like=True, tag=1):
     context_tokens: int
     version: str
     skew_ms: int = 0
+    session: str = ""
 
 
 class UserSaid(msgspec.Struct, frozen=True, array_like=True, tag=2):

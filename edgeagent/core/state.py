@@ -103,7 +103,7 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     what the user said to the first agent; None in a session of its own. `timers` are set and have not fired;
     `waiting` are what was heard and the timers that fired while a turn was running, of which `missed` were dropped,
     oldest first, because they were too many. `now_ms` is steady time, which waits and budgets are counted by; the wall
-    clock shows `skew_ms` more.
+    clock shows `skew_ms` more. `session` is the id that the session began under.
     """
 
     version: int = STATE_VERSION
@@ -132,6 +132,7 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     waiting: tuple[Waiting, ...] = ()
     missed: int = 0
     skew_ms: int = 0
+    session: str = ""
 
 
 class Child(msgspec.Struct, frozen=True, array_like=True):

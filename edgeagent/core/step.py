@@ -28,6 +28,7 @@ from edgeagent.core.calls import (
     hold,
     refusal_text,
     running_call,
+    with_trouble,
 )
 from edgeagent.core.context import DENSITY_MAX, density_from
 from edgeagent.core.effects import CallTool, Finish, Say
@@ -129,7 +130,7 @@ def step(agent: Agent, state: State, event: Event) -> Transition:
 
 def refuse(agent: Agent, state: State, effect: CallTool, because: str) -> Transition:
     """Answer a wanted call with a refusal, as the guard has judged, inside the same transition."""
-    state = admit(agent, replace(state, trouble=Outcome("refused", because)), (effect.tool,), times=-1)
+    state = admit(agent, with_trouble(state, Outcome("refused", because)), (effect.tool,), times=-1)
     wanted = running_call(state, effect.effect_id)
     assert wanted is not None, "only a wanted call can be refused"
     return answer_call(agent, state, wanted, refusal_text(because), ran=False)
@@ -149,6 +150,7 @@ def _start_session(state: State, event: SessionStarted) -> State:
     return replace(
         state,
         agent_digest=event.agent_digest,
+        session=event.session,
         seed=event.seed,
         context_tokens=event.context_tokens,
         session_spent=replace(state.session_spent, started_ms=state.now_ms),
@@ -241,7 +243,7 @@ def _on_user_decided(agent: Agent, state: State, event: UserDecided) -> Transiti
 
 def _deny(agent: Agent, state: State, held: PendingCall, because: str) -> Transition:
     state = admit(agent, after_question(state, held), (held.tool,), times=-1)
-    state = replace(state, trouble=Outcome("refused", because))
+    state = with_trouble(state, Outcome("refused", because))
     return answer_call(agent, state, held, refusal_text(because), ran=False)
 
 
@@ -273,7 +275,7 @@ def _on_effect_lost(agent: Agent, state: State, effect_id: int) -> Transition:
                 return hold(state, call_effect(agent, state, lost), lost.because)
             return state, (call_effect(agent, state, lost),)
     unknown = f"unknown: {lost.tool} was interrupted; it may or may not have happened, check before you repeat it"
-    trouble = Outcome("failed", unknown)
+    trouble = Outcome("unknown", f"{lost.tool} {lost.arguments} was interrupted; it may or may not have happened")
     return answer_call(agent, state, lost, canonical_json({"error": unknown}), ran=True, trouble=trouble)
 
 

@@ -72,9 +72,9 @@ class Usage(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, array_like=True):
-    """How a turn ended. `detail` names the limit, the rule's reason or the failure."""
+    """How a turn ended. `detail` names the limit, the rule's reason, the failure, or the call whose fate is unknown."""
 
-    kind: Literal["answered", "budget", "refused", "failed", "cancelled", "halted"]
+    kind: Literal["answered", "budget", "refused", "failed", "cancelled", "halted", "unknown"]
     detail: str = ""
 
 

@@ -21,8 +21,9 @@ from edgeagent.core.events import EffectLost, Event, SessionResumed, TraceRepair
 from edgeagent.core.replay import Step
 from edgeagent.core.state import State, outstanding
 from edgeagent.driver.base import Driver
-from edgeagent.errors import ConfigError, TraceError
+from edgeagent.errors import ConfigError, TraceDamaged, TraceError
 from edgeagent.runtime.folder import (
+    SNAPSHOT_NAME,
     TRACE_NAME,
     About,
     durability_of,
@@ -34,12 +35,12 @@ from edgeagent.runtime.folder import (
 )
 from edgeagent.runtime.recording import records_of, start_of
 from edgeagent.runtime.session import Files, Outside, Session, started_event
-from edgeagent.runtime.snapshot import read_snapshot
+from edgeagent.runtime.snapshot import read_snapshot, vouched_for
 from edgeagent.runtime.stamps import wall_clock_ms
 from edgeagent.trace.check import fold
 from edgeagent.trace.disk import Disk
 from edgeagent.trace.file import Durability, TraceFile, copy_records, cut_before
-from edgeagent.trace.recover import Examined
+from edgeagent.trace.recover import Examined, Torn
 from edgeagent.trace.snapshot import decode_state
 from edgeagent.version import __version__
 
@@ -65,7 +66,13 @@ def resume_session(
         path = directory / TRACE_NAME
         mode = durability or durability_of(about)
         trace, found = _open(path, mode, disk)
-        state = folded(directory, agent, step, found)
+        try:
+            _check_vouched(directory, found)
+            state = folded(directory, agent, step, found)
+            _check_owner(about, state, path)
+        except BaseException:
+            trace.close()
+            raise
         session = Session(agent, step, drivers, Files(directory, held, trace), outside, state)
         session.take_up(lost_events(about, agent, state, found, cut_before(path, found)))
     except BaseException:
@@ -74,10 +81,36 @@ def resume_session(
     return session
 
 
+def _check_vouched(directory: Path, found: Examined) -> None:
+    """Raise TraceDamaged if the sealed snapshot vouches for records that are not there, or for other ones."""
+    vouched = vouched_for(directory)
+    if vouched is None or found.header is None:
+        return
+    seq, head = vouched
+    ends = found.header.first_seq + len(found.records)
+    if isinstance(found.verdict, Torn) or cut_before(directory / TRACE_NAME, found):
+        seq -= 1  # The last record did not arrive whole: that is a tear, and it is said and recorded as one.
+    last = next((r for r in found.records if r.seq == seq - 1), None)
+    if ends >= seq and (last is None or last.hash == head or seq < vouched[0]):
+        return
+    what = f"ends after record {ends - 1}" if ends < seq else f"has another record {seq - 1}"
+    raise TraceDamaged(
+        f"{directory / TRACE_NAME} {what}, and {SNAPSHOT_NAME}, sealed by this machine, vouches for {seq}: what is "
+        f"missing may have happened. Restore the trace; who accepts the loss removes {SNAPSHOT_NAME}",
+        found.end,
+    )
+
+
+def _check_owner(about: About, state: State, path: Path) -> None:
+    """Raise TraceDamaged if the records are another session's; a fork has those of the one it was made from."""
+    if state.session and state.session != about.id and not about.forked_from:
+        raise TraceDamaged(f"{path} holds the records of session {state.session}, not of {about.id}: exchanged", 0)
+
+
 def lost_events(about: About, agent: Agent, state: State, found: Examined, cut_bytes: int) -> list[Event]:
     """What a crash has made of the session, as events: started after all, repaired, effects lost."""
     if not found.records and state == State():
-        return [started_event(agent, about.seed, about.context_tokens)]
+        return [started_event(agent, about)]
     lost = outstanding(state)
     # First of all, because it is measured against the time of the last record before the crash.
     events: list[Event] = [SessionResumed(0, agent.digest, __version__)] if lost else []

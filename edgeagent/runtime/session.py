@@ -330,6 +330,8 @@ class Session:
     def _keep_snapshot(self) -> None:
         # After a failed append the trace may be one record ahead of the state.
         if not self._trace.failed and self._trace.seq > self._snapshot_seq:
+            if not self._trace.is_closed:
+                self._trace.sync()  # It vouches for these records, so they must not be lost any more.
             self._snapshot_seq = self._trace.seq
             write_snapshot(self.directory, self._agent, self.state, self._trace.seq, self._trace.head, self._disk)
 
@@ -356,7 +358,7 @@ def new_session(
         make_durable(directory, disk)
         trace = TraceFile.create(directory / TRACE_NAME, durability=durability_of(about), disk=disk)
         session = Session(agent, step, drivers, Files(directory, held, trace), outside)
-        session.take_up((started_event(agent, beginning.seed, beginning.context_tokens),))
+        session.take_up((started_event(agent, about),))
         session.resume_turn()
     except BaseException:
         held.release()
@@ -379,7 +381,8 @@ def _about(agent: Agent, beginning: Beginning, name: str, now_ms: int) -> About:
     )
 
 
-def started_event(agent: Agent, seed: int, context_tokens: int) -> SessionStarted:
+def started_event(agent: Agent, about: About) -> SessionStarted:
     """The first event of a session."""
     assert agent.dialect is not None, "the wiring gives every running agent its dialect"
-    return SessionStarted(0, agent.name, agent.digest, seed, agent.dialect.name, context_tokens, __version__)
+    fixed = (agent.name, agent.digest, about.seed, agent.dialect.name, about.context_tokens, __version__)
+    return SessionStarted(0, *fixed, session=about.id)

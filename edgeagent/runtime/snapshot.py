@@ -29,11 +29,21 @@ def snapshot_key(agent: Agent) -> str:
     return " ".join((__version__, agent.digest, dialect, *State.__struct_fields__))
 
 
-def read_snapshot(directory: Path, agent: Agent) -> Snapshot | None:
-    """The snapshot that this agent, in this version, has left; or None."""
+def vouched_for(directory: Path) -> tuple[int, bytes] | None:
+    """How many records the sealed snapshot vouches for, and the last one's hash; None without one. Whoever left it."""
+    snapshot = _sealed(directory)
+    return None if snapshot is None else (snapshot.seq, snapshot.head)
+
+
+def _sealed(directory: Path) -> Snapshot | None:
     try:
         source = (directory / SNAPSHOT_NAME).read_bytes()
-        snapshot = decode_snapshot(source, local_key(directory.parent.parent))
+        return decode_snapshot(source, local_key(directory.parent.parent))
     except (OSError, TraceError):
         return None
+
+
+def read_snapshot(directory: Path, agent: Agent) -> Snapshot | None:
+    """The snapshot that this agent, in this version, has left; or None."""
+    snapshot = _sealed(directory)
     return snapshot if snapshot is not None and snapshot.key == snapshot_key(agent) else None

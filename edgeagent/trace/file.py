@@ -146,6 +146,11 @@ class TraceFile:
         self._sync_if_due(sync)
 
     @property
+    def is_closed(self) -> bool:
+        """Whether nothing more can be appended; what was, is on the disk then, or `failed` says that it may not be."""
+        return bool(self._closed)
+
+    @property
     def grown_bytes(self) -> int:
         """Bytes of records in the file."""
         return self._offset - self._begin

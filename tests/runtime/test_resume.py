@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from edgeagent.core.effects import CallTool
 from edgeagent.core.events import SessionResumed, ToolReturned, TraceRepaired
 from edgeagent.errors import ConfigError, TraceDamaged, TraceDisagrees
-from edgeagent.runtime.folder import ABOUT_NAME, lock
+from edgeagent.runtime.folder import ABOUT_NAME, SNAPSHOT_NAME, TRACE_NAME, lock
 from edgeagent.runtime.recording import changes, parts_of
 from edgeagent.runtime.resume import fork_session, lost_events, resume_session
 from edgeagent.runtime.session import Outside
@@ -51,6 +52,7 @@ def cut_after(directory: Path, wanted: type, count: int = 1) -> None:
     path = directory / "trace.cbor"
     matching = [r for r in examine_file(path).records if isinstance(r.event, wanted)]
     path.write_bytes(path.read_bytes()[: matching[count - 1].offset + matching[count - 1].size])
+    (directory / SNAPSHOT_NAME).unlink()  # Who is killed there has left none.
 
 
 def cut_at_intent_of(directory: Path, tool: str) -> None:
@@ -64,6 +66,7 @@ def cut_at_intent_of(directory: Path, tool: str) -> None:
         state, effects = step_for()(agent, state, record.event)
         if any(isinstance(e, CallTool) and e.tool == tool for e in effects):
             path.write_bytes(path.read_bytes()[: record.offset + record.size])
+            (directory / SNAPSHOT_NAME).unlink()
             return
 
 
@@ -242,3 +245,38 @@ def test_bytes_that_are_no_text_do_not_end_the_session(tmp_path: Path, said: str
     session.say(said)
     session.close()
     assert events(session.directory)[1].text == heard  # type: ignore[attr-defined] # UserSaid
+
+
+def test_a_trace_cut_between_two_records_is_refused_if_the_snapshot_vouches_for_more(ended: Path) -> None:
+    whole = (ended / TRACE_NAME).read_bytes()
+    *_, third_last, second_last, _ = examine_file(ended / TRACE_NAME).records
+    for last in (third_last, second_last):
+        cut = whole[: last.offset + last.size]
+        (ended / TRACE_NAME).write_bytes(cut)
+        with pytest.raises(TraceDamaged, match=rf"ends after record {last.seq}.*what is missing may have happened"):
+            reopen(ended, nothing, QUICK)
+        assert (ended / TRACE_NAME).read_bytes() == cut
+    (ended / SNAPSHOT_NAME).unlink()
+    reopen(ended, nothing, QUICK).close()
+
+
+def test_traces_of_two_sessions_that_were_exchanged_are_noticed(tmp_path: Path) -> None:
+    one, other = (start(tmp_path, nothing, QUICK) for _ in range(2))
+    live(one)
+    live(other)
+    shutil.copy(other.trace_path, one.trace_path)
+    with pytest.raises(TraceDamaged, match=r"has another record|ends after"):
+        reopen(one.directory, nothing, QUICK)
+    (one.directory / SNAPSHOT_NAME).unlink()
+    with pytest.raises(TraceDamaged, match="exchanged"):
+        reopen(one.directory, nothing, QUICK)
+
+
+def test_a_call_of_unknown_fate_is_the_turns_outcome_with_tool_and_arguments(ended: Path) -> None:
+    cut_at_intent_of(ended, "pay")
+    session = reopen(ended, nothing, QUICK)
+    state = session.resume_turn()
+    session.close()
+    assert state.outcome is not None
+    assert state.outcome.kind == "unknown"
+    assert state.outcome.detail.startswith('pay {"')

@@ -36,6 +36,8 @@ def exit_code_of(outcome: Outcome | None) -> ExitCode:
             return ExitCode.TIME_OUT if "time out" in outcome.detail else ExitCode.ERROR
         case "cancelled":
             return ExitCode.INTERRUPTED
+        case "unknown":
+            return ExitCode.UNKNOWN
         case _:
             assert_never(outcome.kind)
 

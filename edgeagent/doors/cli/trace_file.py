@@ -13,7 +13,7 @@ import click
 from edgeagent.doors.cli.options import find_trace_named, state_option
 from edgeagent.doors.cli.trace_sign import check_signed
 from edgeagent.errors import ExitCode, TraceError
-from edgeagent.runtime.folder import ABOUT_NAME, locked
+from edgeagent.runtime.folder import ABOUT_NAME, SNAPSHOT_NAME, locked
 from edgeagent.trace.file import cut, damaged, examine_file
 from edgeagent.trace.recover import Clean, Damaged, Examined, Torn
 
@@ -58,6 +58,7 @@ def repair(trace: str | None, offset: int | None, state: Path | None) -> int:
             return int(ExitCode.DONE)
         try:
             beside = cut(path, at)
+            (path.parent / SNAPSHOT_NAME).unlink(missing_ok=True)  # It vouches for what is cut off now.
         except OSError as error:
             raise TraceError(f"cannot repair {path}: {error.strerror or error}") from None
     kept = sum(r.offset < at for r in found.records)

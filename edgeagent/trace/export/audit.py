@@ -30,7 +30,7 @@ Folded = Iterable[tuple[Record, State, tuple[Effect, ...]]]
 HASH_CHARS = 32
 """Of 64: 128 bits, more than anyone can search, and short enough to read."""
 
-OUTCOMES = ("answered", "budget", "refused", "failed", "cancelled", "halted")
+OUTCOMES = ("answered", "budget", "refused", "failed", "cancelled", "halted", "unknown")
 OWN_WORDS = frozenset(
     word
     for words in (Choice, Stop, Limit, ModelFailure, ToolFailure)
