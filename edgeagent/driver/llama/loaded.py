@@ -18,6 +18,7 @@ from typing import Literal, Protocol, Self, TypedDict, TypeVar, Unpack
 from weakref import WeakValueDictionary
 
 from edgeagent.core.agent import Agent
+from edgeagent.core.values import canonical_json
 from edgeagent.driver.llama.engine import Engine
 from edgeagent.driver.llama.fair import FairQueue, Job
 from edgeagent.driver.llama.grammars import Grammars
@@ -67,7 +68,8 @@ class Loaded:
     ) -> None:
         self.engine, self.template, self.grammars = engine, template, grammars
         self.memories = Memories(engine, memories_bytes_max)
-        self._prepared: WeakValueDictionary[tuple[int, bool], Prepared] = WeakValueDictionary()
+        self._prepared: WeakValueDictionary[str, Prepared] = WeakValueDictionary()
+        self._sessions: set[str] = set()
         self._inside, self._agent = "", None  # type: str, Prepared | None
         self._queue = FairQueue(waiting_max)
         self._starting = threading.RLock()
@@ -85,8 +87,9 @@ class Loaded:
         return cls(engine, template, Grammars(engine, None if kind == "auto" else kind))
 
     def prepare(self, agent: Agent, *, chooses: bool = True) -> Prepared:
-        """The agent on this model, one for all who ask for it. Call it in the thread that has the engine."""
-        key = (id(agent), chooses)  # What is prepared keeps the agent, so that the number stays its own.
+        """The agent on this model, one for all sessions of it. Call it in the thread that has the engine."""
+        shown = [[p, a.digest, [[t.description, list(t.examples)] for t in a.tools]] for p, a in agent.by_path.items()]
+        key = canonical_json([agent.dialect.name if agent.dialect else "", chooses, shown])
         found = self._prepared.get(key)
         if found is None:
             found = Prepared(self.engine, self.template, self.grammars, agent, chooses=chooses)
@@ -177,8 +180,18 @@ class Loaded:
         """Whether what the guest left is still in this process."""
         return self._inside == guest.session or _session_name(guest) in self.memories
 
+    def expect(self, session: str) -> None:
+        """Know that the session may ask, until it leaves."""
+        self._sessions.add(session)
+
+    def make_room(self, leaving: str) -> None:
+        """Give back what writing needs, if nobody else may ask: the memory of who leaves is to be saved."""
+        if self._sessions <= {leaving}:
+            self.grammars.forget()
+
     def leave(self, guest: Guest) -> None:
         """Forget the guest; what its agent has in memory stays."""
+        self._sessions.discard(guest.session)
         self.memories.forget(_session_name(guest))
         if self._inside == guest.session:
             self._inside = ""

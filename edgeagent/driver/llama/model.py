@@ -78,16 +78,19 @@ class LlamaModel(Loaded):
         *,
         session: str = "",
         temperature: float = 0.0,
+        owns: bool = False,
         **hearing: Unpack[Hearing],
     ) -> LlamaDriver:
         """A driver for one session of an agent; closing it leaves the model loaded.
 
         Compiles the agent's grammars and renders its template, if no session of it did before. `session` is its name:
-        drivers of the same name wait in one place. Raises ModelError or GrammarError, so that nothing of it can fail
-        later for a reason that was there before.
+        drivers of the same name wait in one place. With `owns` the model is closed with the driver. Raises ModelError
+        or GrammarError, so that nothing of it can fail later for a reason that was there before.
         """
         made = LlamaDriver(self, agent, session=session, temperature=temperature, **hearing)
         self.call(made.prepared.prove)
+        self.expect(made.session)
+        made._owns = owns
         return made
 
 
@@ -135,12 +138,10 @@ class LlamaDriver:
             options.setdefault("sequences", 1)  # Those beside the first are for judging texts.
         model = LlamaModel.load(path, **options)
         try:
-            made = model.driver(agent, temperature=temperature, on_text=on_text, on_progress=on_progress)
+            return model.driver(agent, temperature=temperature, owns=True, on_text=on_text, on_progress=on_progress)
         except EdgeAgentError:
             model.close()
             raise
-        made._owns = True
-        return made
 
     def describe(self) -> str:
         """What was loaded, in a sentence."""
@@ -260,9 +261,8 @@ class LlamaDriver:
             self._model.close()
 
     def _leave(self) -> None:
-        if self._owns:
-            self._model.grammars.forget()  # Nothing is written any more, and saving the memory needs room.
         if self._memory is not None and self._model.holds(self):
+            self._model.make_room(self.session)
             self._model.enter(self)
             self._memory.save(self._engine, self.prepared.prefix_tokens)
         self._model.leave(self)
