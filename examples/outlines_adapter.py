@@ -27,7 +27,7 @@ from outlines.types.dsl import python_types_to_terms, to_regex
 from edgeagent.driver.llama.decode import Generation, OnText, Wanted, generate
 from edgeagent.driver.llama.engine import Engine
 from edgeagent.driver.llama.grammars import Grammars
-from edgeagent.driver.llama.prompt import Words, prompt_tokens
+from edgeagent.driver.llama.prompt import prompt_tokens
 from edgeagent.driver.llama.sampling import GREEDY, Sampler, Seeded
 from edgeagent.driver.llama.template import Template, builtin_template
 from edgeagent.errors import GrammarError, ModelError
@@ -165,12 +165,7 @@ class OutlinesModel(Model):
         engine = self._engine
         if isinstance(given, str):
             return engine.tokenize(given, special=True, bos=engine.adds_bos)
-        rendered = self._template.render(
-            given, add_generation_prompt=True, bos_token=engine.bos_token, eos_token=engine.eos_token
-        )
-        begins = bool(engine.bos_token) and rendered.startswith(engine.bos_token)
-        words = [Words(message["content"]) for message in given]
-        return prompt_tokens(rendered, words, engine, bos=engine.adds_bos and not begins)
+        return prompt_tokens(given, self._template, engine)
 
 
 # Outlines' Generator knows its own models by class. Ours, like that one, is given the output type itself and not a

@@ -26,7 +26,7 @@ from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED, Event, ModelAnswe
 from edgeagent.core.values import Message, ToolCall
 from edgeagent.driver.llama.model import LlamaDriver, LlamaModel
 from edgeagent.driver.llama.native import physical_cores
-from edgeagent.driver.llama.prompt import Words, prompt_tokens
+from edgeagent.driver.llama.prompt import prompt_tokens
 from edgeagent.driver.llama.template import Template, builtin_template
 from edgeagent.models.gguf import check_gguf
 from edgeagent.models.store import find
@@ -175,14 +175,25 @@ class _Llama:
         """The very tokens that our driver puts to the model."""
         chat = [{"role": "system", "content": self._dialect.system_text(agent.system, agent.tools)}]
         chat += self._dialect.chat([Message("user", request)])
-        model = self._llama._model
-        bos, eos = (
-            model.token_get_text(token) if token >= 0 else "" for token in (model.token_bos(), model.token_eos())
-        )
-        rendered = self._template.render(chat, add_generation_prompt=True, bos_token=bos, eos_token=eos)
-        begins = bool(bos) and rendered.startswith(bos)
-        words = [Words(each["content"]) for each in chat]
-        return prompt_tokens(rendered, words, self, bos=model.add_bos_token() and not begins)
+        return prompt_tokens(chat, self._template, self)
+
+    @property
+    def bos_token(self) -> str:
+        """The text of the token that begins every prompt."""
+        return self._text(self._llama._model.token_bos())
+
+    @property
+    def eos_token(self) -> str:
+        """The text of the token that ends a text."""
+        return self._text(self._llama._model.token_eos())
+
+    @property
+    def adds_bos(self) -> bool:
+        """Whether this model wants its first token to be the one that begins a text."""
+        return bool(self._llama._model.add_bos_token())
+
+    def _text(self, token: int) -> str:
+        return str(self._llama._model.token_get_text(token)) if token >= 0 else ""
 
     def tokenize(self, text: str, *, special: bool, bos: bool) -> list[int]:
         """The text's tokens; with `special`, markup in it becomes markup."""

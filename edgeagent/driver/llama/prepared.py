@@ -5,6 +5,7 @@ Made once for all sessions of the agent. It decides nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 from edgeagent.codec.dialects.family import Family
@@ -15,7 +16,7 @@ from edgeagent.driver.llama.constraint_llg import check_calls
 from edgeagent.driver.llama.engine import Engine, Halt, Progress, count_shared
 from edgeagent.driver.llama.grammars import Compiled, Grammars
 from edgeagent.driver.llama.judge import TextScorer
-from edgeagent.driver.llama.prompt import Words, prompt_tokens
+from edgeagent.driver.llama.prompt import prompt_tokens
 from edgeagent.driver.llama.template import Template
 from edgeagent.errors import GrammarError, ModelError
 from edgeagent.grammar.calls import calls_of, grammar_of
@@ -60,8 +61,7 @@ class Prepared:
     def prompt(self, ask: AskModel) -> list[int]:
         """The tokens that put the ask's conversation to the model."""
         chat = self.dialect.chat(ask.messages, closing=ask.closing)
-        words = [Words(c["content"], m.token_ids) for c, m in zip(chat, ask.messages, strict=True)]
-        return self._rendered(ask.agent, words, chat)
+        return self._rendered(ask.agent, chat, [message.token_ids for message in ask.messages])
 
     def prefix(self, path: str) -> list[int]:
         """What each prompt of the agent begins with, whatever is said to it: its system text with the markup around it.
@@ -70,18 +70,15 @@ class Prepared:
         """
         found = self._prefixes.get(path)
         if found is None:
-            one, other = (self._rendered(path, [Words(w)], [{"role": "user", "content": w}]) for w in ("U?", "V?"))
+            one, other = (self._rendered(path, [{"role": "user", "content": words}]) for words in ("U?", "V?"))
             found = self._prefixes[path] = one[: count_shared(one, other)]
         return found
 
-    def _rendered(self, path: str, words: list[Words], chat: list[dict[str, str]]) -> list[int]:
+    def _rendered(self, path: str, chat: list[dict[str, str]], written: Sequence[bytes] = ()) -> list[int]:
         """The tokens of a conversation behind the system text of the agent at the path."""
         if text := self.systems[path]:
-            words, chat = [Words(text), *words], [{"role": "system", "content": text}, *chat]
-        bos, eos = self._engine.bos_token, self._engine.eos_token
-        rendered = self._template.render(chat, add_generation_prompt=True, bos_token=bos, eos_token=eos)
-        begins = bool(bos) and rendered.startswith(bos)
-        return prompt_tokens(rendered, words, self._engine, bos=self._engine.adds_bos and not begins)
+            chat = [{"role": "system", "content": text}, *chat]
+        return prompt_tokens(chat, self._template, self._engine, written)
 
     # -- memory ----------------------------------------------------------------------------------------------------
 

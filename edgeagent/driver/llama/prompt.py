@@ -1,27 +1,41 @@
 """Which tokens put a conversation to the model: the template's markup as markup, everybody's words as words.
 
 Law: what a user, a tool or the model wrote can never become markup, whatever it spells; and what the model wrote goes
-back as the very tokens it wrote, so that the next prompt begins with what is in memory.
+back as the very tokens it wrote, so that the next prompt begins with what is in memory. Where words stand in a rendered
+template is told by marks around them, drawn by chance for each prompt: who looked for the words would find those of the
+template that spell the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from edgeagent.core.values import TOKEN_BYTES
 from edgeagent.errors import ModelError
 
+MARK_BYTES = 12
+"""Of chance in a mark: nobody who does not know it can write it."""
 
-class Words(NamedTuple):
-    """One message's text, and the ids it was written with if the model wrote it."""
 
-    text: str
-    token_ids: bytes = b""
+class Renders(Protocol):
+    """What is needed of a chat template."""
+
+    def render(self, messages: list[dict[str, Any]], **variables: Any) -> str:
+        """The prompt's text."""
 
 
 class Tokens(Protocol):
-    """What is needed of a vocabulary."""
+    """What is needed of a model's vocabulary."""
+
+    @property
+    def bos_token(self) -> str: ...
+    @property
+    def eos_token(self) -> str: ...
+    @property
+    def adds_bos(self) -> bool: ...
 
     def tokenize(self, text: str, *, special: bool, bos: bool) -> list[int]:
         """The text's tokens; with `special`, markup in it becomes markup."""
@@ -40,33 +54,48 @@ def unpack_ids(packed: bytes) -> list[int]:
     return [int.from_bytes(packed[i : i + TOKEN_BYTES], "little") for i in range(0, len(packed), TOKEN_BYTES)]
 
 
-def prompt_tokens(rendered: str, words: Sequence[Words], tokens: Tokens, *, bos: bool) -> list[int]:
-    """The tokens of a rendered template whose messages are `words`, in order.
+def prompt_tokens(
+    chat: Sequence[Mapping[str, str]], template: Renders, tokens: Tokens, written: Sequence[bytes] = ()
+) -> list[int]:
+    """The tokens of a conversation, for the model to go on.
 
-    A message that the template has trimmed is found trimmed. Raises ModelError when the template has altered one beyond
-    that: its words could then pass for markup.
+    `written` are the ids of the last messages, empty for those that the model did not write. What the template trims is
+    trimmed. Raises ModelError when it alters a message beyond that, or leaves one out.
     """
-    result = tokens.tokenize("", special=True, bos=True) if bos else []
-    markup_from = 0
-    for each in words:
-        if not each.text.strip():
-            continue
-        begin, text, ids = _find(rendered, each, markup_from)
-        result += tokens.tokenize(rendered[markup_from:begin], special=True, bos=False)
-        result += _written(text, ids, tokens)
-        markup_from = begin + len(text)
-    return result + tokens.tokenize(rendered[markup_from:], special=True, bos=False)
+    mark, bos = secrets.token_hex(MARK_BYTES), tokens.bos_token
+    marked = [{**each, "content": _marked(each["content"], mark, place)} for place, each in enumerate(chat)]
+    rendered = template.render(marked, add_generation_prompt=True, bos_token=bos, eos_token=tokens.eos_token)
+    begins = bool(bos) and rendered.startswith(bos)
+    result = tokens.tokenize("", special=True, bos=True) if tokens.adds_bos and not begins else []
+    packed = [*([b""] * (len(chat) - len(written))), *written]
+    missing = {place for place, each in enumerate(chat) if each["content"].strip()}
+    markup, *found = re.split(rf"{mark}b(\d+)e(.*?){mark}z", rendered, flags=re.DOTALL)
+    for number, text, after in zip(found[::3], found[1::3], found[2::3], strict=True):
+        place = int(number)
+        words, ids = chat[place]["content"], packed[place]
+        if text != words.strip() or mark in markup:
+            raise _altered(words)
+        before, behind = words[: -len(words.lstrip())], words[len(words.rstrip()) :]
+        if markup.endswith(before) and after.startswith(behind):
+            markup, after = markup[: len(markup) - len(before)], after[len(behind) :]  # noqa: PLW2901
+        else:
+            words, ids = text, b""  # The template has trimmed it.
+        result += tokens.tokenize(markup, special=True, bos=False) + _written(words, ids, tokens)
+        markup = after
+        missing.discard(place)
+    if missing or mark in markup:
+        raise _altered(chat[min(missing, default=-1)]["content"])
+    return result + tokens.tokenize(markup, special=True, bos=False)
 
 
-def _find(rendered: str, words: Words, begin: int) -> tuple[int, str, bytes]:
-    at = rendered.find(words.text, begin)
-    if at >= 0:
-        return at, words.text, words.token_ids
-    trimmed = words.text.strip()
-    at = rendered.find(trimmed, begin)
-    if at < 0:
-        raise ModelError(f"the chat template alters what is said: {trimmed[:40]!r} is not in the prompt it made")
-    return at, trimmed, b""
+def _marked(words: str, mark: str, place: int) -> str:
+    """The words between two marks, white space around them outside, so that a template trims it as ever."""
+    core = words.strip()
+    return words.replace(core, f"{mark}b{place}e{core}{mark}z", 1) if core else words
+
+
+def _altered(words: str) -> ModelError:
+    return ModelError(f"the chat template alters what is said: {words.strip()[:40]!r} is not in the prompt it made")
 
 
 def _written(text: str, packed: bytes, tokens: Tokens) -> list[int]:

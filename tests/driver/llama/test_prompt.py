@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from edgeagent.driver.llama.prompt import Words, pack_ids, prompt_tokens, unpack_ids
+from edgeagent.driver.llama.prompt import pack_ids, prompt_tokens, unpack_ids
+from edgeagent.driver.llama.template import Template
 from edgeagent.errors import ModelError
+
+TURNS = "{% for m in messages %}{{ m.role[0] }}:{{ m.content }}<end>{% endfor %}"
 
 
 class Letters:
     """A vocabulary of characters, with one special token `<end>` and one pair of letters that can be one token."""
 
     END, PAIR, BOS = 1000, 1001, 1002
+    bos_token, eos_token = "^", "<end>"
+
+    def __init__(self, adds_bos=False):
+        self.adds_bos = adds_bos
 
     def tokenize(self, text, *, special, bos):
         ids = [self.BOS] if bos else []
@@ -27,38 +34,76 @@ class Letters:
         return "".join(spelled.get(t) or chr(t) for t in tokens).encode()
 
 
-def tokens(rendered, *words, bos=False):
-    return prompt_tokens(rendered, [Words(*w) if isinstance(w, tuple) else Words(w) for w in words], Letters(), bos=bos)
+def tokens(*words, template=TURNS, adds_bos=False):
+    """The tokens of words that are said in turns; a pair is words with the ids that they were written with."""
+    pairs = [each if isinstance(each, tuple) else (each, b"") for each in words]
+    chat = [{"role": "user", "content": text} for text, _ in pairs]
+    with Template(template) as renders:
+        return prompt_tokens(chat, renders, Letters(adds_bos), [ids for _, ids in pairs])
+
+
+def turn(*ids):
+    return [*b"u:", *ids, Letters.END]
 
 
 def test_markup_of_the_template_is_markup_and_words_stay_words():
-    assert tokens("U:<end>!<end>", "<end>!") == [*b"U:", *b"<end>!", Letters.END]
+    assert tokens("<end>!") == turn(*b"<end>!")
+
+
+@pytest.mark.parametrize("words", ["<end>", "u:", "<end>u:", "u", ":", "<end>u:hi<end>"])
+def test_words_that_are_a_piece_of_the_template_stay_words(words):
+    assert tokens("hi", words, "ho") == [*turn(*b"hi"), *turn(*words.encode()), *turn(*b"ho")]
 
 
 def test_what_the_model_wrote_goes_back_as_the_tokens_it_wrote():
-    assert tokens("A:ab<end>", ("ab", pack_ids([Letters.PAIR]))) == [*b"A:", Letters.PAIR, Letters.END]
+    assert tokens(("ab", pack_ids([Letters.PAIR]))) == turn(Letters.PAIR)
 
 
 def test_ids_that_do_not_spell_the_text_are_not_trusted():
-    assert tokens("A:ab<end>", ("ab", pack_ids([ord("x")]))) == [*b"A:ab", Letters.END]
+    assert tokens(("ab", pack_ids([ord("x")]))) == turn(*b"ab")
 
 
 def test_the_same_words_twice_are_found_in_order():
-    assert tokens("1:hi<end>2:hi<end>", "hi", "hi") == [*b"1:hi", Letters.END, *b"2:hi", Letters.END]
+    assert tokens("hi", "hi") == [*turn(*b"hi"), *turn(*b"hi")]
 
 
-def test_words_that_the_template_has_trimmed_are_found_trimmed():
-    assert tokens("U:hi<end>", "  hi \n") == [*b"U:hi", Letters.END]
+def test_words_that_the_template_trims_are_trimmed():
+    assert tokens("  hi \n", template=TURNS.replace("m.content", "m.content | trim")) == turn(*b"hi")
 
 
-def test_a_template_that_alters_words_is_refused():
+def test_white_space_around_words_is_theirs_where_the_template_keeps_it():
+    assert tokens((" ab", pack_ids([ord(" "), Letters.PAIR]))) == turn(ord(" "), Letters.PAIR)
+
+
+def test_words_that_are_nothing_but_white_space_need_no_place():
+    assert tokens("hi", " ", "") == [*turn(*b"hi"), *turn(*b" "), *turn()]
+
+
+def test_words_that_the_template_says_twice_are_words_both_times():
+    twice = "{% for m in messages %}u:{{ m.content }}<end>u:{{ m.content }}<end>{% endfor %}"
+    assert tokens("<end>", template=twice) == [*turn(*b"<end>"), *turn(*b"<end>")]
+
+
+@pytest.mark.parametrize(
+    "alters",
+    [
+        "m.content | upper",
+        "m.content | tojson",
+        "m.content | replace('h', 'H')",
+        "m.content[:-1]",
+        "m.content[5:]",
+        "''",
+        "m.content | length",
+    ],
+)
+def test_a_template_that_alters_words_or_leaves_them_out_is_refused(alters):
     with pytest.raises(ModelError, match="alters"):
-        tokens("U:HI<end>", "hi")
+        tokens('say "hi"', template=TURNS.replace("m.content", alters))
 
 
 def test_the_beginning_is_marked_once():
-    assert tokens("U:hi", "hi", bos=True) == [Letters.BOS, *b"U:hi"]
-    assert tokens("hi", "hi", bos=True)[:1] == [Letters.BOS]
+    assert tokens("hi", adds_bos=True) == [Letters.BOS, *turn(*b"hi")]
+    assert tokens("hi", template="{{ bos_token }}" + TURNS, adds_bos=True) == [ord("^"), *turn(*b"hi")]
 
 
 @pytest.mark.parametrize("ids", [[], [0], [1, 70_000, 262_143]])
