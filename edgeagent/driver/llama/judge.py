@@ -16,6 +16,7 @@ from edgeagent.driver.llama.batch import BATCH_TOKENS
 from edgeagent.driver.llama.engine import Engine, Halt
 from edgeagent.driver.llama.scoring_slots import Shelf, Text
 from edgeagent.driver.llama.template import Template
+from edgeagent.errors import ModelError
 from edgeagent.grammar.frame import Frame
 from edgeagent.request.choose import COMPARED_MAX
 
@@ -78,8 +79,11 @@ class TextScorer:
         """The markup that opens a user's message, as this model's template has it behind a system message."""
         engine, chat = self.engine, [{"role": "system", "content": "S?"}, {"role": "user", "content": "U?"}]
         options: dict[str, Any] = {"bos_token": engine.bos_token, "eos_token": engine.eos_token}
-        rendered = self._template.render(chat, add_generation_prompt=False, **options)
-        between = rendered[rendered.rfind("S?") + 2 : rendered.rfind("U?")]
+        try:
+            rendered = self._template.render(chat, add_generation_prompt=False, **options)
+        except ModelError:  # It has no system messages.
+            rendered = self._template.render(chat[1:], add_generation_prompt=False, **options)
+        between = rendered[: rendered.rfind("U?")].rpartition("S?")[2]
         for token in engine.stop_ids:
             between = between.rpartition(engine.detokenize([token]).decode("utf-8", "replace"))[2]
         return engine.tokenize(between.lstrip("\n"), special=True, bos=engine.adds_bos)

@@ -76,9 +76,25 @@ class Prepared:
 
     def _rendered(self, path: str, chat: list[dict[str, str]], written: Sequence[bytes] = ()) -> list[int]:
         """The tokens of a conversation behind the system text of the agent at the path."""
-        if text := self.systems[path]:
+        text = self.systems[path]
+        if text and self._folds and chat and chat[0]["role"] == "user":
+            chat = [{"role": "user", "content": f"{text}\n\n{chat[0]['content']}"}, *chat[1:]]
+        elif text:
             chat = [{"role": "system", "content": text}, *chat]
         return prompt_tokens(chat, self._template, self._engine, written)
+
+    @cached_property
+    def _folds(self) -> bool:
+        """Whether the template has no place for a system text, so that it opens the user's first words."""
+        user = {"role": "user", "content": "U?"}
+        try:
+            prompt_tokens([{"role": "system", "content": "S?"}, user], self._template, self._engine)
+        except ModelError:
+            prompt_tokens(
+                [user], self._template, self._engine
+            )  # If that is refused too, it is not for the system text.
+            return True
+        return False
 
     # -- memory ----------------------------------------------------------------------------------------------------
 

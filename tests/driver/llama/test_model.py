@@ -144,6 +144,28 @@ def test_a_template_that_puts_the_system_text_into_the_first_words_serves_too(sm
     driver.close()
 
 
+REFUSES = (
+    "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+)
+DROPS = "{% for m in messages if m.role != 'system' %}"
+TURNS = (
+    "{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}{{ '<|im_start|>assistant\\n' }}"
+)
+
+
+@pytest.mark.parametrize("opening", [REFUSES, DROPS])
+def test_a_template_without_system_messages_has_the_system_text_before_the_first_words(smollm2, monkeypatch, opening):
+    monkeypatch.setattr(Engine, "template", opening + TURNS)
+    driver = LlamaDriver.load(smollm2, AGENT, threads=1)
+    asked = ask()
+    prompt = driver.prepared.prompt(asked)
+    said = driver.prepared._engine.detokenize(prompt).decode()
+    event = answer(driver, asked)
+    driver.close()
+    assert said.startswith("<|im_start|>user\n" + driver.prepared.systems[""].strip()[:20]) and OPEN in said
+    assert call_in(event).tool == "set_valve"
+
+
 def test_an_agent_without_tools_just_talks(smollm2):
     driver = LlamaDriver.load(smollm2, Agent(name="talker", dialect=Plain()), n_ctx=512, threads=1)
     event = answer(driver, ask("Say hello.", tools=(), choice="answer", max_tokens=5))
