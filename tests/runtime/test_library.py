@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 import threading
@@ -233,6 +234,35 @@ def test_the_api_reference_is_complete_and_not_stale():
         [sys.executable, ROOT / "docs" / "api.py", "--check"], check=False, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+PAGE = (ROOT / "docs" / "library.md").read_text()
+
+
+def test_the_test_of_the_page_passes(monkeypatch, tmp_path):
+    monkeypatch.setenv("EDGEAGENT_GREENHOUSE", str(tmp_path))
+    block = next(b for b in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if "scripted(" in b)
+    names = {}
+    exec(f"from examples.greenhouse import agent as AGENT\n{block}", names)
+    names["test_the_valve_is_opened"]()
+
+
+def test_the_first_lines_of_the_page_run(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("EDGEAGENT_STATE", str(tmp_path))
+    (tmp_path / "one.json").write_text('["It is dry."]')
+    block = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0]
+    exec(block.replace("smollm2", f"script:{tmp_path}/one.json"), {})
+    assert capsys.readouterr().out.startswith("It is dry. () Outcome(kind='answered'")
+
+
+def test_what_the_page_names_is_there():
+    for owner, names in (
+        (edgeagent, re.findall(r"edgeagent\.(\w+)", PAGE)),
+        (edgeagent.Session, re.findall(r"session\.(\w+)", PAGE)),
+        (edgeagent.Service, re.findall(r"service\.(\w+)", PAGE)),
+    ):
+        known = {*dir(owner), *edgeagent.__all__, "testing", "session", "toml"}
+        assert set(names) <= known, set(names) - known
 
 
 @pytest.mark.model
