@@ -155,7 +155,8 @@ def _tool(function: Mapping[str, Any]) -> Tool:
     def run(**_: Any) -> None:
         """Nothing is run here."""
 
-    made = Tool(run, own_name(function["name"]), function["description"] or function["name"], idempotent=True)
+    told = function["description"] or function["name"]
+    made = Tool(run, own_name(function["name"]), told, idempotent=True, effect="read")  # They compute and look up.
     schema = json_schema(function["parameters"])
     schema |= {"additionalProperties": False}
     # Where a tool's shape is kept once it has been worked out: this one comes from no Python type.

@@ -7,27 +7,28 @@ stays free: a small model copies far better than it writes, but what is asked fo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from edgeagent.core.agent import Tool
+from edgeagent.core.from_user import Narrowed
 from edgeagent.core.values import canonical_json
 from edgeagent.request.evidence import FREE, LEFT_OUT, Evidence, Open
 from edgeagent.request.language import ENGLISH
-from edgeagent.request.lexical import stem_set, stems, weighted_texts
+from edgeagent.request.lexical import stem_set, stems, weighted_texts, words_of
 from edgeagent.request.parts.assign import Candidate
 from edgeagent.request.parts.dates import is_negative, is_past, speaks_of_time
 from edgeagent.request.parts.declared import Argument
-from edgeagent.request.parts.numbers import OWN, in_unit_of, is_foreign, number_weight
+from edgeagent.request.parts.numbers import OUTSIDE, OWN, in_unit_of, is_foreign, number_weight
 from edgeagent.request.parts.options import named_options, yes_or_no
-from edgeagent.request.reading import OF_ITS_FORM, Pieces, Reading, fits, pieces_of
+from edgeagent.request.reading import OF_ITS_FORM, Pieces, Reading, fits, is_of_day, pieces_of
 from edgeagent.request.verbs import act_of, options_for
 
 TO_COME = stem_set(ENGLISH.arguments.to_come)
 """Words of tools that have to do with what is to come."""
 
-_FORBIDS, _STILL_ASKS = ENGLISH.patterns.compiled("forbids"), ENGLISH.patterns.compiled("still_asks")
 _SENTENCES = ENGLISH.sentences
 
 
@@ -41,21 +42,22 @@ class _Finding:
     dealt: Candidate | None = None
 
 
-def forbids(request: str) -> bool:
-    """Whether the request begins by saying that something must not be done."""
-    return _FORBIDS.match(request) is not None and _STILL_ASKS.match(request) is None
-
-
 def evidence_of(tool: Tool, request: str) -> Evidence:
-    """What the request says of the tool's arguments."""
+    """What the request says of the tool's arguments.
+
+    Of a tool that changes something nothing that must be given is left to a model, and nothing that is said is dropped:
+    both are asked for.
+    """
     reading = Reading.of(tool, request)
-    pieces = pieces_of(reading)
+    pieces, is_careful = pieces_of(reading), tool.effect != "read"
     narrowed, given, questions, why = [], [], [], []
     dealt: dict[str, Candidate] = {}
     for argument in reading.arguments.values():
         finding, is_required = _finding(reading, pieces, argument), argument.required
         left = finding.left
-        if finding.question and (is_required or left is False):
+        if is_careful and not finding.question:
+            finding = replace(finding, question=_left_to_chance(argument, left))
+        if finding.question and (is_required or left is False or (is_careful and left is not None)):
             questions.append(finding.question)
             continue
         if finding.question:
@@ -69,6 +71,8 @@ def evidence_of(tool: Tool, request: str) -> Evidence:
         why.append((argument.name, LEFT_OUT if left is False else finding.why))
         if left is not False and not is_required:
             given.append(argument.name)
+    if is_careful and not questions:
+        questions += _unused(reading, pieces, narrowed)
     asked = tuple(dict.fromkeys(stems(request)))
     known = {word for text, _ in weighted_texts(tool) if text != request for word in stems(text)}
     return Evidence(
@@ -81,6 +85,40 @@ def evidence_of(tool: Tool, request: str) -> Evidence:
         asked,
         tuple(word for word in asked if word not in known),
     )
+
+
+def _left_to_chance(argument: Argument, left: Any) -> str:
+    """What to ask where a value that must be given would be the model's to choose."""
+    schema = argument.schema
+    if argument.kind == "option" and isinstance(left, dict) and len(left["enum"]) > 1:
+        return _SENTENCES.which_of.format(argument=_spoken(argument), options=_listed(left["enum"]))
+    if not argument.required or (left is not None and left is not False) or "const" in schema:
+        return ""
+    if argument.kind == "truth":
+        return _SENTENCES.yes_or_no.format(argument=_spoken(argument))
+    is_written = schema.get("type") == "string" and argument.kind in ("other", "text")
+    return "" if is_written else _which(argument)
+
+
+def _unused(reading: Reading, pieces: Pieces, narrowed: Sequence[Narrowed]) -> list[str]:
+    """Questions about numbers and times that are said and that no argument has."""
+    texts = [each for row in pieces.texts.values() for each in row]
+    taken = [*pieces.numbers.values(), *pieces.days.values(), *pieces.lists.values(), *texts]
+    said = [(each.begin, each.end) for each in reading.mentions if not each.is_weak]
+    said += [(each.begin, each.end) for each in reading.whens]
+    values = [value for _, _, text in narrowed for value in words_of(text)]
+    for begin, end in said:
+        text = reading.request[begin:end]
+        is_taken = any(each.begin < end and begin < each.end for each in taken)
+        if not is_taken and not set(words_of(text)) <= set(values):
+            return [_SENTENCES.what_for.format(said=_with_unit(reading.request, begin, end))]
+    return []
+
+
+def _with_unit(request: str, begin: int, end: int) -> str:
+    """What is said from one place to another, and the word behind it."""
+    behind = re.match(r" ?[^\W\d_]+", request[end:])
+    return request[begin:end] + (behind[0] if behind else "")
 
 
 def _open(pieces: Pieces) -> tuple[Open, ...]:
@@ -102,7 +140,7 @@ def _finding(reading: Reading, pieces: Pieces, argument: Argument) -> _Finding:
             return _of_number(reading, pieces, argument)
         case "text" | "date" if argument.required and (question := _asks_for_time(reading, argument)):
             return _Finding(False, "", question)
-        case "date" if name in pieces.days:
+        case "date" | "form" if name in pieces.days:
             return _one(pieces.days[name])
         case "list" if name in pieces.lists:
             return _one(pieces.lists[name])
@@ -111,6 +149,8 @@ def _finding(reading: Reading, pieces: Pieces, argument: Argument) -> _Finding:
         case "text" | "form" if name in pieces.texts:
             row = pieces.texts[name]
             return _Finding({"enum": list(dict.fromkeys(each.value for each in row))}, row[0].why)
+        case "form" | "date" if argument.schema.get("format") and argument.required and is_of_day(argument):
+            return _Finding(False, "", _which(argument))  # Without a clock nobody knows which day is meant.
         case "form" if found := _of_that_form(reading, argument):
             return _Finding({"enum": found}, OF_ITS_FORM)
         case "text" | "list" | "date":
@@ -132,10 +172,10 @@ def _of_options(reading: Reading, argument: Argument) -> _Finding:
 
 
 def _of_number(reading: Reading, pieces: Pieces, argument: Argument) -> _Finding:
-    if argument.name in pieces.numbers:
-        return _one(pieces.numbers[argument.name])
-    bounds = _bounds(argument.schema)
-    if _has_outside(reading, pieces, argument):
+    bounds, found = _bounds(argument.schema), pieces.numbers.get(argument.name)
+    if found is not None and found.why != OUTSIDE:
+        return _one(found)
+    if found is not None or _has_outside(reading, pieces, argument):
         must = _SENTENCES.must_be.format(argument=_spoken(argument), bounds=bounds or _SENTENCES.whole)
         return _Finding(False, "", must)
     return _Finding(False, "", _which(argument, bounds) if argument.required else "")
@@ -189,6 +229,8 @@ def _spoken(argument: Argument) -> str:
 
 
 def _bounds(schema: Mapping[str, Any]) -> str:
+    if "enum" in schema:
+        return _listed([str(each) for each in schema["enum"]])
     low, high = schema.get("minimum"), schema.get("maximum")
     if low is not None and high is not None:
         return _SENTENCES.from_to.format(low=f"{low:g}", high=f"{high:g}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Collection
+from decimal import Decimal
 from enum import StrEnum
 from functools import cache
 from importlib import resources
@@ -43,6 +44,11 @@ class WordTable(_Table, frozen=True):
 class PatternTable(_Table, frozen=True):
     """Regular expressions."""
 
+    asks: str
+    orders_politely: str
+    asks_for_agreement: str
+    denies: str
+    denies_little: str
     forbids: str
     still_asks: str
     disclaims: str
@@ -70,6 +76,7 @@ class ArgumentTable(_Table, frozen=True):
 
     date: str
     time: str
+    ordinals: str
     to_come: str
 
 
@@ -79,6 +86,15 @@ class TruthTable(_Table, frozen=True):
     opposites: list[tuple[str, str]]
     denies: str
     auxiliary: str
+
+
+class PolarityTable(_Table, frozen=True):
+    """Words that say on or off; pairs of opposites, a colon between; names of arguments that either may fill."""
+
+    on: str
+    off: str
+    opposites: str
+    neutral: str
 
 
 class NumberTable(_Table, frozen=True):
@@ -91,7 +107,12 @@ class NumberTable(_Table, frozen=True):
     share: str
     count: str
     year: str
+    hundred: str
+    of: str
+    and_: str = msgspec.field(name="and")
     words: dict[str, int]
+    fractions: dict[str, Decimal]
+    groups: dict[str, int]
     times: dict[str, int]
     weights: dict[NumberSign, float]
 
@@ -139,7 +160,16 @@ class SentenceTable(_Table, frozen=True):
     from_to: str
     at_least: str
     at_most: str
+    shall_i: str
+    shall_i_although: str
+    which_tool: str
+    yes_or_no: str
+    what_for: str
+    none_of: str
+    yes: str
+    no: str
     or_: str = msgspec.field(name="or")
+    and_: str = msgspec.field(name="and")
 
 
 class Language(_Table, frozen=True):
@@ -150,6 +180,7 @@ class Language(_Table, frozen=True):
     verbs: VerbTable
     arguments: ArgumentTable
     truth: TruthTable
+    polarity: PolarityTable
     numbers: NumberTable
     units: dict[str, list[tuple[str, str]]]
     texts: TextTable

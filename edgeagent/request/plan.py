@@ -6,6 +6,7 @@ open is answered without a model: no odds overrule that.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,10 +17,11 @@ from edgeagent.request.call_odds import MISSING
 from edgeagent.request.choose import Chosen, choose
 from edgeagent.request.clauses import CLAUSES_MAX, divisions
 from edgeagent.request.evidence import Evidence, settled
-from edgeagent.request.findings import evidence_of, forbids
+from edgeagent.request.findings import evidence_of
 from edgeagent.request.judge import Judge
 from edgeagent.request.language import ENGLISH
 from edgeagent.request.lexical import Scores
+from edgeagent.request.mood import forbids, is_qualified, is_question
 from edgeagent.request.parts.words import begins_with_verb
 from edgeagent.request.tools import Tools
 
@@ -32,7 +34,14 @@ NO_TOOL = ENGLISH.sentences.no_tool
 NOTHING_DONE = ENGLISH.sentences.nothing_done
 """What is said to a request that forbids something."""
 
+LEAD = 3.0
+"""Nats by which a tool must lead by a model's judgement where no word speaks of it."""
+
+OFFERED_MAX = 3
+"""Tools that are named in one question."""
+
 NOTHING_SAID = Evidence()
+_SENTENCES = ENGLISH.sentences
 
 
 @dataclass(frozen=True)
@@ -160,6 +169,8 @@ def _planned(request: str, asking: _Asking) -> Plan:
     tools = asking.tools
     if asking.is_open and forbids(request):
         return Plan(text=NOTHING_DONE, scores=tools.spoken_of(request))
+    if asking.is_open and is_question(request) and tools.reads:
+        tools = tools.only(tools.reads)  # A question changes nothing.
     chosen = choose(request, tools, asking.judge, is_open=asking.is_open)
     evidence = _said_of(request, chosen, tools)
     if not asking.is_open:
@@ -172,7 +183,45 @@ def _planned(request: str, asking: _Asking) -> Plan:
         return Plan(scores=scores)
     if evidence.missing:
         return Plan(text=evidence.missing, scores=scores)
-    return _of_one(PlannedCall(chosen.tools, evidence, scores, chosen.signs))
+    call = PlannedCall(chosen.tools, evidence, scores, chosen.signs)
+    doubt = doubt_of(request, call, tools)
+    return Plan(text=doubt, scores=scores) if doubt else _of_one(call)
+
+
+def doubt_of(request: str, call: PlannedCall, tools: Tools) -> str:
+    """What to ask before a call that changes something, where the request does not plainly order just that."""
+    if all(tools.by_name[name].effect == "read" for name in call.tools):
+        return ""
+    if len(call.tools) > 1:
+        named = [name.replace("_", " ") for name in call.tools[:OFFERED_MAX]]
+        return _SENTENCES.which_tool.format(tools=_SENTENCES.or_.join(named))
+    is_spoken_of = dict(tools.spoken_of(request))[call.tools[0]] > 0 or _leads(call)
+    if is_spoken_of and not is_question(request) and not is_qualified(request):
+        return ""
+    sentence = _SENTENCES.shall_i if is_spoken_of else _SENTENCES.shall_i_although
+    return sentence.format(call=in_words(call))
+
+
+def _leads(call: PlannedCall) -> bool:
+    """Whether a model's judgement alone clearly speaks for the tool: for a call at all, and against every other."""
+    odds, needed = (dict(call.scores).get(name, 0.0) for name in (CALL_ODDS, CALL_ODDS_NEEDED))
+    of_tools = sorted((score for name, score in call.scores if name not in (CALL_ODDS, CALL_ODDS_NEEDED)), reverse=True)
+    is_ahead = len(of_tools) < 2 or of_tools[0] - of_tools[1] >= LEAD
+    return "writer" in call.signs and odds >= needed + CLEARLY and is_ahead
+
+
+def in_words(call: PlannedCall) -> str:
+    """The likeliest call as one says it: `set valve (valve north, open yes)`."""
+    evidence = settled(call.evidence, {})
+    told = []
+    for _, name, text in evidence.narrowed:
+        values = (json.loads(text) or {}).get("enum", ())
+        if values:
+            value = values[0]
+            shown = (_SENTENCES.yes if value else _SENTENCES.no) if isinstance(value, bool) else value
+            told.append(f"{name.replace('_', ' ')} {shown}")
+    named = call.tools[0].replace("_", " ")
+    return f"{named} ({', '.join(told)})" if told else named
 
 
 def _settled(call: PlannedCall, tools: Tools, judge: Judge | None) -> PlannedCall:

@@ -13,10 +13,10 @@ from typing import Any
 from edgeagent.core.agent import Tool
 from edgeagent.request.lexical import stems
 from edgeagent.request.parts.assign import Candidate, dealt
-from edgeagent.request.parts.dates import When, spans_in, whens_in, written
+from edgeagent.request.parts.dates import When, exactly, spans_in, whens_in, written
 from edgeagent.request.parts.declared import Argument, arguments_of
 from edgeagent.request.parts.lists import list_candidates
-from edgeagent.request.parts.numbers import OWN, Mention, mentions_in, number_candidates
+from edgeagent.request.parts.numbers import MISFIT, OUTSIDE, OWN, Mention, mentions_in, number_candidates
 from edgeagent.request.parts.options import named_options
 from edgeagent.request.parts.text_candidates import GIVEN, text_candidates
 from edgeagent.request.parts.texts import Part, parts_of
@@ -38,6 +38,10 @@ SPELLED_OUT = 2.0
 
 KNOWN_SHARE = 1 / 3
 """The share of function words, commands and the tool's words from which on a request is read as English."""
+
+_TIMES = ("12:34:56", "12:34:56Z", "12:34", "2024-05-06T12:34:56", "2024-05-06T12:34:56Z")
+_A_DAY = "2024-05-06"
+_NO_TIMES = ("x", "12", "a-1", "12:99:99")
 
 OPTION, OF_ITS_FORM = "option", "of its form"
 
@@ -62,14 +66,15 @@ class Reading:
         """The request, read for this tool."""
         spoken, said = frozenset(stems(f"{tool.name} {tool.description}")), _words_of(request)
         known = sum(word.is_cut or word.is_article or word.stem in spoken for word in said.words)
+        whens = tuple(whens_in(request))
         return cls(
             request,
             spoken,
             arguments_of(tool.parameters.schema),
             said,
             bool(said.words) and known >= KNOWN_SHARE * len(said.words),
-            tuple(whens_in(request)),
-            tuple(mentions_in(request)),
+            whens,
+            tuple(each for each in mentions_in(request) if not _is_of_clock(each, whens)),
         )
 
     def of_kind(self, kind: str) -> Iterator[Argument]:
@@ -93,9 +98,9 @@ class Pieces:
 
 def pieces_of(reading: Reading) -> Pieces:
     """The pieces of a request, dealt out."""
-    numbers, days, lists = _numbers_of(reading), _days_of(reading), _lists_of(reading)
+    numbers, days, lists = _numbers_of(reading), _clocks_of(reading) | _days_of(reading), _lists_of(reading)
     taken = [*numbers.values(), *days.values(), *lists.values(), *_options_named(reading)]
-    texts, shared = _texts_of(reading, taken)
+    texts, shared = _texts_of(reading, taken, days)
     return Pieces(numbers, days, lists, texts, shared)
 
 
@@ -108,12 +113,17 @@ def _numbers_of(reading: Reading) -> dict[str, Candidate]:
     rows = {name: row for name, row in rows.items() if row}
     held = {name: row for name, row in rows.items() if reading.arguments[name].required}
     for _ in rows:
-        given = _apart(held)
+        given = _meant(_apart(held))
         extra = _next_optional(reading, rows, held, given)
         if extra is None:
             return given
         held = {name: row for name, row in rows.items() if name in held or name == extra}
-    return _apart(held)
+    return _meant(_apart(held))
+
+
+def _meant(given: Mapping[str, Candidate]) -> dict[str, Candidate]:
+    """Without the numbers that are outside their argument and for which nothing speaks but that they were left."""
+    return {name: each for name, each in given.items() if each.why != OUTSIDE or each.weight + MISFIT >= OWN}
 
 
 def _next_optional(
@@ -123,13 +133,13 @@ def _next_optional(
     given: Mapping[str, Candidate],
 ) -> str | None:
     """The optional argument that has most reason to be given one of the numbers, if any has."""
-    taken = list(given.values())
+    taken, said = list(given.values()), sum(not each.is_weak for each in reading.mentions)
     best, chosen = 0.0, None
     for name, row in rows.items():
         if name not in held:
             free = [each for each in row if not any(each.overlaps(other) for other in taken)]
             weight = max((each.weight for each in free), default=0.0)
-            weight += LEFT_OVER * (len(free) == 1 and len(taken) == len(reading.mentions) - 1)
+            weight += LEFT_OVER * (len(free) == 1 and len(taken) == said - 1)
             if weight >= OWN and weight > best:
                 best, chosen = weight, name
     return chosen
@@ -148,6 +158,17 @@ def _days_of(reading: Reading) -> dict[str, Candidate]:
     return _apart({name: rows[name] for name in reading.arguments if rows.get(name)})
 
 
+def _clocks_of(reading: Reading) -> dict[str, Candidate]:
+    """The certain times of the request for arguments whose form is that of a time, or of a day with one."""
+    rows: dict[str, list[Candidate]] = {}
+    for argument in reading.arguments.values():
+        if argument.kind in ("form", "date"):
+            found = ((when, value) for when in reading.whens for value in exactly(when) if fits(argument, value))
+            row = [Candidate(value, when.begin, when.end, SPELLED_OUT, "time") for when, value in found]
+            rows |= {argument.name: row} if row and is_of_time(argument) else {}
+    return _apart(rows)
+
+
 def _day(argument: Argument, when: When) -> Candidate | None:
     """The day as the argument wants it; None where it wants a form that the request does not settle."""
     value = written(when, argument.description, form=argument.schema.get("format"))
@@ -158,19 +179,23 @@ def _day(argument: Argument, when: When) -> Candidate | None:
 
 
 def _lists_of(reading: Reading) -> dict[str, Candidate]:
-    rows = {each.name: list_candidates(each, reading.said, reading.mentions) for each in reading.of_kind("list")}
+    strong = [each for each in reading.mentions if not each.is_weak]
+    rows = {each.name: list_candidates(each, reading.said, strong) for each in reading.of_kind("list")}
     return _apart({name: row for name, row in rows.items() if row and row[0].weight >= LISTED})
 
 
 # -- texts ---------------------------------------------------------------------------------------------------------
 
 
-def _texts_of(reading: Reading, taken: Sequence[Candidate]) -> tuple[dict[str, list[Candidate]], frozenset[str]]:
+def _texts_of(
+    reading: Reading, taken: Sequence[Candidate], days: Mapping[str, Candidate]
+) -> tuple[dict[str, list[Candidate]], frozenset[str]]:
     """The parts that each text argument may be, and the arguments whose parts are all others'.
 
     Optional ones are given only where one speaks for them by itself.
     """
     texts = [each for each in reading.arguments.values() if each.kind == "text" or _is_of_pattern(each)]
+    texts = [each for each in texts if each.name not in days]
     if not texts:
         return {}, frozenset()
     required = [each for each in texts if each.required]
@@ -225,6 +250,24 @@ def _is_of_pattern(argument: Argument) -> bool:
 
 
 # -- for all kinds -------------------------------------------------------------------------------------------------
+
+
+def is_of_time(argument: Argument) -> bool:
+    """Whether only times, or days with a time, have the argument's form."""
+    return any(fits(argument, each) for each in _TIMES) and not any(fits(argument, each) for each in _NO_TIMES)
+
+
+def is_of_day(argument: Argument) -> bool:
+    """Whether the argument is a day, or a day with a time, by its form."""
+    return any(fits(argument, each) for each in (_A_DAY, *_TIMES[3:])) and not fits(argument, _NO_TIMES[0])
+
+
+def _is_of_clock(mention: Mention, whens: Sequence[When]) -> bool:
+    """Whether a number is a part of a time of day: `23` of `23:30`."""
+    return any(
+        when.minutes is not None and ":" in when.text and when.begin <= mention.begin and mention.end <= when.end
+        for when in whens
+    )
 
 
 def fits(argument: Argument, value: Any) -> bool:

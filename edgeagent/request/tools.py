@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from edgeagent.core.agent import Tool
 from edgeagent.request.language import Act
 from edgeagent.request.lexical import Lexicon, Scores, purpose, stems
+from edgeagent.request.polarity import is_opposite
 from edgeagent.request.verbs import act_of, acts_of, excludes
 
 ACT_FITS = 1.0
@@ -45,14 +46,19 @@ class Tools:
         """Those of these names, in their order."""
         return replace(self, by_name={name: self.by_name[name] for name in names})
 
+    @property
+    def reads(self) -> list[str]:
+        """The tools that change nothing."""
+        return [name for name, each in self.by_name.items() if each.effect == "read"]
+
     def spoken_of(self, request: str) -> Scores:
         """How much the words of the request speak of each tool."""
         act, told = act_of(request), self.lexicon.scores(request, self.by_name)
-        return tuple((name, score + self._fit(act, name)) for name, score in told)
+        return tuple((name, score + self._fit(act, name) - self._against(name, request)) for name, score in told)
 
     def excludes(self, name: str, request: str) -> bool:
-        """Whether the tool only does what does not serve the request."""
-        return excludes(act_of(request), self.acts[name])
+        """Whether the tool only does what does not serve the request, or the opposite of it."""
+        return excludes(act_of(request), self.acts[name]) or is_opposite(self.by_name[name], request)
 
     def begins_with(self, request: str, name: str) -> bool:
         """Whether the first word that says something, as a command does, is one of the tool's."""
@@ -61,6 +67,10 @@ class Tools:
     def texts(self, names: Iterable[str], request: str = "") -> dict[str, str]:
         """What a request is judged behind: a text of each of these tools, and one that says nothing."""
         return {name: _text_of(self.by_name[name], request) for name in names} | SAYS_NOTHING
+
+    def _against(self, name: str, request: str) -> float:
+        """Points against a tool that does the opposite."""
+        return ACT_EXCLUDED * is_opposite(self.by_name[name], request)
 
     def _fit(self, act: Act | None, name: str) -> float:
         """Points for a tool that does what is to be done, and against one that cannot serve it."""

@@ -13,7 +13,8 @@ from msgspec import Meta, Struct
 from edgeagent.core.agent import tool
 from edgeagent.grammar.calls import lowered_call
 from edgeagent.request.evidence import settled
-from edgeagent.request.findings import evidence_of, forbids
+from edgeagent.request.findings import evidence_of
+from edgeagent.request.mood import forbids
 from edgeagent.shape.admits import admits
 from edgeagent.shape.nodes import Foreign
 from edgeagent.shape.pointer import Document
@@ -244,7 +245,7 @@ def test_a_tool_without_arguments_needs_nothing():
     def stop() -> None:
         """Stop."""
 
-    found = evidence_of(stop, "Stop 3 times.")
+    found = evidence_of(stop, "Stop at once.")
     assert (found.narrowed, found.missing, found.given) == ((), "", ())
 
 

@@ -24,16 +24,25 @@ _NAMED_DAY = (
     r"today|tomorrow|tonight|yesterday|next (?:week|month|year)|this (?:weekend|week|month|evening|afternoon|morning)",
 )
 _HALF = r" ?[ap](?:m\b|\.m\.)"
-_CLOCK = rf"(?:\d{{1,2}}:\d{{2}}(?::\d{{2}})?(?:{_HALF})?|\d{{1,2}}{_HALF}|noon|midnight)"
+_PART_SAID = r"(?:(?: o['’]?clock)? (?:in the (?:morning|afternoon|evening)|at night))"
+_ISO = r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}(?::\d{2})?(?:Z|z|[+-]\d{2}:\d{2})?"
+_CLOCK = (
+    rf"(?:\d{{1,2}}(?::\d{{2}})?{_PART_SAID}|\d{{1,2}}:\d{{2}}(?::\d{{2}})?(?:{_HALF})?|\d{{1,2}}{_HALF}"
+    r"|noon|midnight)"
+)
 _PART_OF_DAY = r"(?:morning|afternoon|evening|night)"
 _ANY_DAY = "|".join(re.sub(r"\?P<\w+>", "?:", each) for each in (*_DAY, *_NAMED_DAY))
 _WHEN = re.compile(
-    rf"(?<![\w/])(?:(?:{_ANY_DAY})(?: {_PART_OF_DAY})?(?:(?:,| at|,? from)? {_CLOCK})?"
+    rf"(?<![\w/])(?:{_ISO}|(?:{_ANY_DAY})(?: {_PART_OF_DAY})?(?:(?:,| at|,? from)? {_CLOCK})?"
     rf"|{_CLOCK}(?:(?: on|,)? (?:{_ANY_DAY})(?: {_PART_OF_DAY})?)?)(?![\w/])",
     re.IGNORECASE,
 )
 _DAYS = [re.compile(each, re.IGNORECASE) for each in _DAY]
-_TIME = re.compile(r"(?<![\w:])(\d{1,2})(?::(\d{2}))?(?::\d{2})?(?: ?([ap])\.?m\b)?", re.IGNORECASE)
+_TIME = re.compile(
+    r"(?<![\w:])(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?(?: ?([ap])\.?m\b|(?: o['’]?clock)? (?:in the |at )([maen]))?",
+    re.IGNORECASE,
+)
+_OFFSET = re.compile(r"\d(Z|[+-]\d{2}:\d{2})$", re.IGNORECASE)
 _ORDER = re.compile(r"\b(y{2,4}|m{1,2}|d{1,2})([-/. ])(y{2,4}|m{1,2}|d{1,2})\2(y{2,4}|m{1,2}|d{1,2})\b", re.IGNORECASE)
 _ORDER_WORDS = re.compile(r"\b(year|month|day)([-/])(year|month|day)\2(year|month|day)\b", re.IGNORECASE)
 _LIKE_ISO = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
@@ -99,20 +108,34 @@ class When:
     end: int
     day: Day | None
     minutes: int | None
+    seconds: int = 0
+    offset: str = ""
+    """That of ISO 8601, if one is said."""
 
 
 def whens_in(request: str) -> Iterator[When]:
     """The days and times of a request, in their order."""
     for match in _WHEN.finditer(request):
         text = match[0]
-        day, rest = _day_in(text)
-        yield When(text, match.start(), match.end(), day, _minutes_in(rest))
+        offset = _OFFSET.search(text)
+        day, rest = _day_in(re.sub(r"(?<=\d)[Tt](?=\d)", " ", text))
+        minutes, seconds = _time_in(rest)
+        yield When(text, match.start(), match.end(), day, minutes, seconds, offset[1].upper() if offset else "")
 
 
 def spans_in(request: str) -> Iterator[When]:
     """The lengths of time of a request: `25 minutes`."""
     for match in _SPAN.finditer(request):
         yield When(match[0], match.start(), match.end(), None, None)
+
+
+def exactly(when: When) -> list[str]:
+    """A certain time of day, or that of a certain day, as ISO 8601 has it; with seconds and without."""
+    if when.minutes is None:
+        return []
+    clock = f"{when.minutes // 60:02}:{when.minutes % 60:02}"
+    day = "" if when.day is None else f"{when.day.year:04}-{when.day.month:02}-{when.day.day:02}T"
+    return [f"{day}{clock}:{when.seconds:02}{when.offset}", f"{day}{clock}{when.offset}"]
 
 
 def written(when: When, description: str, *, form: str | None = None) -> str | None:
@@ -157,15 +180,18 @@ def _day(found: dict[str, str]) -> Day | None:
     return Day(int(found["y"]), month, day) if 1 <= month <= 12 and 1 <= day <= 31 else None
 
 
-def _minutes_in(text: str) -> int | None:
-    """A time of day in minutes; None where it is not certain, as a bare number is not."""
+def _time_in(text: str) -> tuple[int | None, int]:
+    """A time of day in minutes, and its seconds; None where it is not certain, as a bare number is not."""
     folded = text.casefold()
     if "noon" in folded.split():
-        return 720
+        return 720, 0
     match = _TIME.search(folded)
-    if match is None or (match[2] is None and match[3] is None):
-        return None
-    hours, minutes = int(match[1]), int(match[2] or 0)
-    if match[3] is not None:
-        hours = hours % 12 + (12 if match[3] == "p" else 0)
-    return hours * 60 + minutes if hours < 24 and minutes < 60 else None
+    if match is None or (match[2] is None and match[4] is None and match[5] is None):
+        return None, 0
+    hours, minutes, seconds = int(match[1]), int(match[2] or 0), int(match[3] or 0)
+    half = match[4] or {"m": "a", "a": "p", "e": "p", "n": "p" if hours > 5 else "a"}.get(match[5] or "")
+    if half is not None and match[4] is not None and not 0 < hours <= 12:
+        return None, 0
+    if half is not None:
+        hours = hours if hours > 12 else hours % 12 + (12 if half == "p" else 0)
+    return (hours * 60 + minutes, seconds) if hours < 24 and minutes < 60 and seconds < 60 else (None, 0)

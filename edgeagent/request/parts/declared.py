@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from edgeagent.request.language import ENGLISH
+from edgeagent.request.language import ENGLISH, word_set
 from edgeagent.request.lexical import stem, stem_set, stems
 from edgeagent.request.parts.units import UNITS, Unit
 
@@ -30,6 +30,7 @@ _LISTED = re.compile(
 )
 _DEFAULT = re.compile(r"\(?\bdefaults?\b.*", re.IGNORECASE)
 _IN_UNIT = re.compile(r"(?:\bin |\bnumber of |\()([^\W\d_]+|%)(?=\W|$)")
+_ORDINALS = word_set(ENGLISH.arguments.ordinals)  # `second_note` is no time.
 _DATES, _TIMES = stem_set(ENGLISH.arguments.date), stem_set(ENGLISH.arguments.time)
 
 
@@ -57,6 +58,8 @@ class Argument:
             case "boolean":
                 return "truth"
             case "integer" | "number" if not options:
+                return "number"
+            case _ if options and all(_is_number(each) for each in options):
                 return "number"
             case "array" if isinstance(self.schema.get("items"), Mapping) and not _refers(self.schema):
                 return "list"
@@ -101,7 +104,9 @@ class Argument:
     @cached_property
     def unit(self) -> Unit | None:
         """The unit of its value, by its name (`seconds`) or its description (`in seconds`)."""
-        by_name = next((UNITS[word] for word in name_stems(self.name) if word in UNITS), None)
+        words = _WORD.findall(_CAMEL.sub(" ", self.name).casefold())
+        named = (word for word in words if not (word in _ORDINALS and word != words[-1]))
+        by_name = next((UNITS[stem(word)] for word in named if stem(word) in UNITS), None)
         if by_name is not None:
             return by_name
         said = (stem(word) for word in _IN_UNIT.findall(self.description.casefold()) if len(word) > 1)
@@ -138,6 +143,10 @@ def without_null(schema: Any) -> Any:
     options = schema.get("anyOf", ()) if isinstance(schema, Mapping) else ()
     others = [each for each in options if not isinstance(each, Mapping) or each.get("type") != "null"]
     return others[0] if len(others) == 1 and len(options) == 2 else schema
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _refers(schema: Any) -> bool:

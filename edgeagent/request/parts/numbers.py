@@ -17,6 +17,7 @@ from edgeagent.request.language import ENGLISH, word_set
 from edgeagent.request.lexical import is_prefix, stem, stem_set
 from edgeagent.request.parts.assign import Candidate
 from edgeagent.request.parts.declared import Argument
+from edgeagent.request.parts.numerals import Token, numerals, part_behind
 from edgeagent.request.parts.signs import NumberSign
 from edgeagent.request.parts.units import PERCENT, UNITS, Unit
 from edgeagent.shape.admits import admits
@@ -28,8 +29,8 @@ _WORD = re.compile(r"[^\W_]+")
 _FORMULA = re.compile(r"[a-z)](?:\^|\*\*)\d|\d[abnt-z](?![a-z\d])|[a-z)] ?[*/] ?\d|\d\*[a-z(]")
 _FORMULA_RUN = re.compile(r"[\w.()^*/]+(?: ?[-+*/^=] ?[\w.()^*/]+)+|[\w.()^*]+")
 _NAMED = re.compile(r"[^\W\d_]\w*\s*=\s*$")
-_NUMBER_WORDS = ENGLISH.numbers.words
 _ONE = word_set(ENGLISH.numbers.one)  # A number only before a unit: "for a minute", not "the south one".
+_ONE_WORD = ENGLISH.numbers.one.split()[-1]
 _PLAIN_EXPONENT = re.compile(r"-?\d+(?:\.\d+)?e[+-]?\d{1,2}")
 _TIMES = ENGLISH.numbers.times
 _SHORT_TIMES = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000}  # Behind an amount of money: "$2M".
@@ -53,6 +54,12 @@ Those of units and years are ours: these rows hardly have any that are not decid
 OWN = 1.2
 """Nats of evidence from which on a number is an argument's own, whatever the others get."""
 
+MISFIT = 2.0
+"""Nats against a number that the argument's schema does not admit."""
+
+OUTSIDE = "outside"
+"""Why such a number is a candidate."""
+
 _MONEY, _SHARES = stem_set(ENGLISH.numbers.money), stem_set(ENGLISH.numbers.share)
 _COUNTS, _YEAR = stem_set(ENGLISH.numbers.count), stem(ENGLISH.numbers.year)
 
@@ -69,6 +76,8 @@ class Mention:
     begin: int
     end: int
     money: bool = False
+    is_weak: bool = False
+    """Whether it is a number only behind the name of an argument: `channel one`, and not `the south one`."""
 
 
 # -- mentions ------------------------------------------------------------------------------------------------------
@@ -87,22 +96,25 @@ def mentions_in(request: str) -> list[Mention]:
 
 
 def _mentions(request: str, spelled: str) -> Iterator[Mention]:
-    found = [each for each in _PART.finditer(request) if each[0] not in _NTH]
-    parts = [each[0] for each in found]
-    for place, part in enumerate(parts):
-        begin, end = found[place].span()
-        money = request[:begin].rstrip()[-1:] in ("$", "€", "£")
+    tokens = numerals([Token(each[0], *each.span()) for each in _PART.finditer(request) if each[0] not in _NTH])
+    parts = [each.text for each in tokens]
+    for place, token in enumerate(tokens):
+        money = request[: token.begin].rstrip()[-1:] in ("$", "€", "£")
         times, after = _times(parts[place + 1 : place + 2], money, place)
         behind = [stem(each) for each in parts[after : after + WORDS_AROUND]]
         unit = _unit(behind)
-        value = _value(part, unit is not None, bool(behind))
-        if value is None or (times == 1 and unit is None and _VARIABLE.match(spelled, end)):
+        value = _value(token, unit is not None)
+        if value is None or (times == 1 and unit is None and _VARIABLE.match(spelled, token.end)):
             continue
         if set(parts[place - 1 : place]) & _MINUS:
             value = -abs(value)
-        end = found[after - 1].end()
-        around = (_before(parts[:place]), _behind(behind))
-        yield Mention(value * times, unit, *around, part[-1].isdecimal(), begin, end, money)
+        around = (_before(tokens[:place]), _behind(behind))
+        is_weak = token.text == _ONE_WORD and unit is None and not behind
+        in_digits = token.text[-1].isdecimal()
+        end = tokens[after - 1].end
+        if unit is not None and (more := part_behind(tokens, after + 1)) is not None:
+            value, end = value + more, tokens[after + 3].end
+        yield Mention(value * times, unit, *around, in_digits, token.begin, end, money, is_weak)
 
 
 def _times(behind: Sequence[str], money: bool, place: int) -> tuple[int, int]:
@@ -121,14 +133,14 @@ def _unit(behind: Sequence[str]) -> Unit | None:
     return unit
 
 
-def _before(parts: Sequence[str]) -> tuple[str, ...]:
+def _before(tokens: Sequence[Token]) -> tuple[str, ...]:
     """The stems before a number, up to the number before it."""
     words: list[str] = []
-    for part in reversed(parts):
-        if part[-1].isdecimal() or part in _NUMBER_WORDS or len(words) == WORDS_AROUND:
+    for token in reversed(tokens):
+        if token.text[-1].isdecimal() or token.value is not None or len(words) == WORDS_AROUND:
             break
-        if part not in _BETWEEN:
-            words.append(stem(part))
+        if token.text not in _BETWEEN:
+            words.append(stem(token.text))
     return tuple(words)
 
 
@@ -137,11 +149,12 @@ def _behind(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(words[:until])
 
 
-def _value(part: str, has_unit: bool, is_followed: bool) -> Decimal | None:
-    if part in _NUMBER_WORDS:
-        return Decimal(_NUMBER_WORDS[part])
+def _value(token: Token, has_unit: bool) -> Decimal | None:
+    part = token.text
+    if token.value is not None:
+        return token.value
     if part in _ONE:
-        return Decimal(1) if has_unit or (part == "one" and is_followed) else None
+        return Decimal(1) if has_unit or part == _ONE_WORD else None
     if "e" in part and part[-1].isdecimal():
         return Decimal(part) if _PLAIN_EXPONENT.fullmatch(part) else None
     return next(numbers_in((part,), thousands=True), None) if part[-1].isdecimal() else None
@@ -226,14 +239,23 @@ def _is_one_of(argument: Argument) -> bool:
 
 
 def number_candidates(argument: Argument, mentions: Iterable[Mention]) -> list[Candidate]:
-    """The numbers that the argument may be, in its unit and within its bounds, in the order of the request."""
+    """The numbers that the argument may be, in its unit, in the order of the request.
+
+    One that the schema does not admit is among them, with less weight: where it is the best, it was meant.
+    """
     found = []
     for mention in mentions:
-        value = plain(in_unit_of(argument, mention))
-        if admits(argument.schema, value, Document(argument.schema)) and not is_foreign(argument, mention):
-            weight = number_weight(mention, argument)
-            found.append(Candidate(value, mention.begin, mention.end, weight, "number"))
+        is_of_another = is_foreign(argument, mention) or (mention.is_weak and not _is_named(mention, argument))
+        if not is_of_another:
+            value = plain(in_unit_of(argument, mention))
+            is_fit = admits(argument.schema, value, Document(argument.schema))
+            weight = number_weight(mention, argument) - (0.0 if is_fit else MISFIT)
+            found.append(Candidate(value, mention.begin, mention.end, weight, "number" if is_fit else OUTSIDE))
     return found
+
+
+def _is_named(mention: Mention, argument: Argument) -> bool:
+    return bool(mention.before) and _says(mention.before[0], argument.own or argument.words)
 
 
 def number_weight(mention: Mention, argument: Argument) -> float:

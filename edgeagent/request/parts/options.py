@@ -9,6 +9,7 @@ from edgeagent.core.quoting import names_option
 from edgeagent.request.language import ENGLISH, word_set
 from edgeagent.request.lexical import PREFIX_WEIGHT, is_prefix, stem, stem_set, stems
 from edgeagent.request.parts.declared import Argument, name_stems
+from edgeagent.request.polarity import is_neutral, polarity_of
 
 _WORD = re.compile(r"[^\W_]+")
 _OPPOSITES = ENGLISH.truth.opposites
@@ -16,6 +17,7 @@ _SWITCHED = {
     True: ENGLISH.patterns.compiled("switched_on"),
     False: ENGLISH.patterns.compiled("switched_off"),
 }
+_LETTERS = frozenset(word for word in word_set(ENGLISH.words.stop) if len(word) == 1)
 _DENIES = word_set(ENGLISH.truth.denies)
 _AUXILIARY = stem_set(ENGLISH.truth.auxiliary)
 
@@ -30,11 +32,19 @@ def named_options(options: Sequence[str], request: str) -> list[str]:
 
 def _share(option: str, said: set[str], request: str) -> float:
     """How much of the option's name the request has."""
+    if option.casefold() in _LETTERS:
+        return float(_is_named(option, request))
     if names_option(option, (request,)):
         return 1.0
     parts = stems(option)
     found = (1.0 if p in said else PREFIX_WEIGHT if any(is_prefix(p, s) for s in said) else 0.0 for p in parts)
     return sum(found) / len(parts) if parts else 0.0
+
+
+def _is_named(option: str, request: str) -> bool:
+    """Whether an option that is also a word of one letter is meant: `belt A`, or `belt a` where nothing follows."""
+    behind = rf"(?<=\w )(?:{re.escape(option.upper())}\b|(?i:{re.escape(option)})(?=\s*(?:[.,;:!?]|$|and\b|or\b)))"
+    return re.search(behind, request) is not None
 
 
 def yes_or_no(argument: Argument, request: str, spoken: frozenset[str] = frozenset()) -> bool | None:
@@ -56,4 +66,6 @@ def yes_or_no(argument: Argument, request: str, spoken: frozenset[str] = frozens
         no = no or _SWITCHED[False].search(request) is not None
     elif places and all(_DENIES & set(spelled[max(0, place - 3) : place]) for place in places):
         yes, no = False, True
+    if not yes and not no and is_neutral(frozenset(parts)):
+        return polarity_of(request)
     return None if yes == no else yes

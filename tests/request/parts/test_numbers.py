@@ -7,11 +7,11 @@ from decimal import Decimal
 import pytest
 
 from edgeagent.request.parts.declared import arguments_of
-from edgeagent.request.parts.numbers import mentions_in, number_candidates
+from edgeagent.request.parts.numbers import MISFIT, OUTSIDE, mentions_in, number_candidates
 
 
 def values(request):
-    return [mention.value for mention in mentions_in(request)]
+    return [mention.value for mention in mentions_in(request) if not mention.is_weak]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,8 @@ def test_what_is_no_number_of_its_own_is_none(said):
 
 def candidates(argument, request, **properties):
     arguments = arguments_of({"properties": properties, "required": list(properties)})
-    return [each.value for each in number_candidates(arguments[argument], mentions_in(request))]
+    found = number_candidates(arguments[argument], mentions_in(request))
+    return [each.value for each in found if each.why != OUTSIDE]
 
 
 def test_a_number_is_given_in_the_unit_that_the_argument_declares():
@@ -62,6 +63,9 @@ def test_a_percentage_is_a_part_of_one_only_where_that_is_meant():
     assert candidates("share", "Take 20%.", share={"type": "integer"}) == [20]
 
 
-def test_no_candidate_is_outside_the_schema():
+def test_what_the_schema_does_not_admit_is_told_apart_and_weighs_less():
     bounded = {"type": "integer", "minimum": 1, "maximum": 9}
     assert candidates("level", "Of 12, 7, 3.5 and 0.", level=bounded) == [7]
+    arguments = arguments_of({"properties": {"level": bounded}})
+    weights = {each.value: each.weight for each in number_candidates(arguments["level"], mentions_in("Of 12 or of 7"))}
+    assert weights[12] == weights[7] - MISFIT

@@ -1,0 +1,38 @@
+"""Mood of a request: is it an order, a question, or does something in it forbid, except or make conditional?
+
+What is no plain order is never a reason to change anything. By words of one language; knows no tools.
+"""
+
+from __future__ import annotations
+
+import re
+
+from edgeagent.request.language import ENGLISH
+
+_PATTERNS = ENGLISH.patterns
+_FORBIDS, _STILL_ASKS = _PATTERNS.compiled("forbids"), _PATTERNS.compiled("still_asks")
+_ASKS, _ORDERS = _PATTERNS.compiled("asks"), _PATTERNS.compiled("orders_politely")
+_AGREEMENT = _PATTERNS.compiled("asks_for_agreement")
+_DENIES, _LITTLE = _PATTERNS.compiled("denies"), _PATTERNS.compiled("denies_little")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)")
+
+
+def forbids(request: str) -> bool:
+    """Whether the request begins by saying that something must not be done."""
+    return _FORBIDS.match(request) is not None and _STILL_ASKS.match(request) is None
+
+
+def is_question(request: str) -> bool:
+    """Whether a sentence of the request wants to know something: "can you open it?" does not."""
+    return any(_is_question(each.strip()) for each in _SENTENCE.split(request))
+
+
+def is_qualified(request: str) -> bool:
+    """Whether the request denies, excepts or makes conditional something, anywhere in it."""
+    return _DENIES.search(_LITTLE.sub(" ", request)) is not None
+
+
+def _is_question(sentence: str) -> bool:
+    if _ORDERS.match(sentence) or _AGREEMENT.search(sentence):
+        return False
+    return sentence.rstrip("\"'’”) ").endswith("?") or _ASKS.match(sentence) is not None

@@ -1,0 +1,60 @@
+"""Polarity: does a request ask for the one of two opposites of which a tool, or an argument, is the other?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from edgeagent.core.agent import Tool
+from edgeagent.request.language import ENGLISH
+from edgeagent.request.lexical import stem, stem_set, stems, weighted_texts, words_of
+
+_POLARITY = ENGLISH.polarity
+_ON, _OFF = stem_set(_POLARITY.on), stem_set(_POLARITY.off)
+_NEUTRAL = stem_set(_POLARITY.neutral)
+_SWITCHED_ON = ENGLISH.patterns.compiled("switched_on")
+_SWITCHED_OFF = ENGLISH.patterns.compiled("switched_off")
+
+
+def _opposites() -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for pair in _POLARITY.opposites.split():
+        one, other = map(stem, pair.split(":"))
+        found[one].add(other)
+        found[other].add(one)
+    return {word: frozenset(others) for word, others in found.items()}
+
+
+OPPOSITES = _opposites()
+"""Stems by their opposites."""
+
+
+def polarity_of(request: str) -> bool | None:
+    """Whether the request wants something on or off; None where it says neither, or both."""
+    words = set(map(stem, words_of(request)))
+    on = bool(words & _ON) or _SWITCHED_ON.search(request) is not None
+    off = bool(words & _OFF) or _SWITCHED_OFF.search(request) is not None
+    return None if on == off else on
+
+
+def is_neutral(name_words: frozenset[str]) -> bool:
+    """Whether an argument's name says only that something is on."""
+    return bool(name_words & _NEUTRAL)
+
+
+def is_opposite(tool: Tool, request: str) -> bool:
+    """Whether the tool's name has the opposite of a word of the request, and the tool no word for what is asked."""
+    named, asked = set(stems(tool.name)), set(stems(request))
+    against = {word for word in asked for other in OPPOSITES.get(word, ()) if other in named}
+    wanted = polarity_of(request)
+    if not against and wanted is not None and not named & (_ON if wanted else _OFF):
+        against = named & (_OFF if wanted else _ON)
+    if not against:
+        return False
+    own = {word for text, _ in weighted_texts(tool) if text != request for word in stems(text)}
+    told = set(words_of(tool.description)) | {word for name in _properties(tool) for word in words_of(name)}
+    does_both = bool(asked & own & (_ON | _OFF | OPPOSITES.keys())) or bool({"on", "off"} <= told)
+    return not does_both
+
+
+def _properties(tool: Tool) -> list[str]:
+    return list(tool.parameters.schema.get("properties", {}))

@@ -1,0 +1,440 @@
+"""Acts that must never be: generated requests to agents with hands, by words alone and with a judge that wants to act.
+
+What is asked here of each kind: a value that is said and does not fit, a question, a prohibition or an exception, the
+opposite of what a tool does, words that have nothing to do with any tool.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import json
+from typing import Annotated, Literal
+
+import pytest
+from msgspec import Meta
+
+from edgeagent.core.agent import tool
+from edgeagent.request.plan import plan
+from edgeagent.request.tools import Tools
+
+
+@tool(idempotent=True)
+def set_voltage(channel: Annotated[int, Meta(ge=1, le=2)], volts: Annotated[float, Meta(ge=0, le=10)]) -> str:
+    """Set the output voltage of a channel in volts."""
+    return ""
+
+
+@tool(idempotent=True)
+def set_output(channel: Literal[1, 2], on: bool) -> str:
+    """Switch the output of a channel on or off."""
+    return ""
+
+
+@tool(idempotent=True, effect="read")
+def measure_current(channel: Literal[1, 2]) -> str:
+    """Measure what a channel is drawing, in amperes."""
+    return ""
+
+
+BENCH = Tools.of([set_voltage, set_output, measure_current])
+
+
+@tool(idempotent=True)
+def start_belt(belt: Literal["A", "B"], speed: Annotated[int, Meta(ge=1, le=60)] = 10) -> str:
+    """Start a conveyor belt, at a speed in rpm."""
+    return ""
+
+
+@tool(idempotent=True)
+def stop_belt(belt: Literal["A", "B"]) -> str:
+    """Stop a conveyor belt."""
+    return ""
+
+
+@tool(idempotent=True, effect="read")
+def read_belt(belt: Literal["A", "B"]) -> str:
+    """Tell whether a conveyor belt is running."""
+    return ""
+
+
+@tool(idempotent=False, effect="irreversible")
+def cancel_print() -> str:
+    """Cancel the running print."""
+    return ""
+
+
+BELTS = Tools.of([start_belt, stop_belt, read_belt, cancel_print])
+
+
+@tool(idempotent=True)
+def lock_door(door: Literal["front", "garage"]) -> str:
+    """Lock a door."""
+    return ""
+
+
+@tool(idempotent=True)
+def unlock_door(door: Literal["front", "garage"]) -> str:
+    """Unlock a door."""
+    return ""
+
+
+@tool(idempotent=True)
+def set_oven(celsius: Annotated[int, Meta(ge=50, le=250)], minutes: Annotated[int, Meta(ge=1, le=300)]) -> str:
+    """Heat the oven to a temperature in degrees Celsius for some minutes."""
+    return ""
+
+
+@tool(idempotent=True)
+def schedule_reboot(at: dt.time) -> str:
+    """Restart the router at a time of day."""
+    return ""
+
+
+HOME = Tools.of([lock_door, unlock_door, set_oven, schedule_reboot])
+ALL = (BENCH, BELTS, HOME)
+
+
+class Eager:
+    """A judge to which every request sounds like every tool, as a small model's may."""
+
+    def request_behind(self, request, texts):
+        return {name: -20.0 if name.startswith("(") else -2.0 for name in texts}
+
+    def values_of(self, tool, argument, values):
+        return [-1.0 for _ in values]
+
+
+def acts(request, tools):
+    """The calls that change something, with or without a judge, however low the odds that are needed."""
+    found = []
+    for judge, needed in itertools.product((None, Eager()), (None, -99.0)):
+        for call in plan(request, tools, judge, needed=needed).calls:
+            if any(tools.by_name[name].effect != "read" for name in call.tools):
+                found.append((call.tools, {name: json.loads(text) for _, name, text in call.evidence.narrowed}))
+    return found
+
+
+def arguments(request, tools):
+    """The one value of each argument of the one call that is planned by words."""
+    (call,) = plan(request, tools, needed=-99.0).calls
+    values = {name: json.loads(text) for _, name, text in call.evidence.narrowed}
+    return call.tools[0], {name: value["enum"][0] for name, value in values.items() if value}
+
+
+# -- values that do not fit ----------------------------------------------------------------------------------------
+
+VOLTAGES = (
+    "24 V",
+    "40 volts",
+    "11 V",
+    "-3 V",
+    "10.5 volts",
+    "12",
+    "sixty volts",
+    "24000 mV",
+    "two hundred volts",
+    "1 kV",
+)
+ORDERS = (
+    "Put {} on channel one",
+    "Set the voltage to {} on channel 2",
+    "Set channel 1 to {}",
+    "channel 2: {}",
+    "Please set the output voltage of channel 1 to {}.",
+    "I want {} on channel 2",
+    "Can you set {} on channel 1?",
+    "set voltage {} channel 2",
+    "Raise the voltage of channel 1 to {}",
+    "volts: {}, channel: 2",
+)
+CHANNELS = ("3", "three", "0", "7", "12", "twenty")
+CHANNEL_ORDERS = (
+    "Switch channel {} off",
+    "Switch channel {} on, please",
+    "Turn the output of channel {} on",
+    "turn off channel {}",
+    "Set channel {} to 5 V",
+    "Put 2.5 volts on channel {}",
+    "Set the voltage of channel {} to 4 volts",
+)
+OVENS = ("300", "20", "1000", "three hundred", "10", "251", "49")
+OVEN_ORDERS = (
+    "Heat the oven to {} degrees for 20 minutes",
+    "Oven to {} degrees Celsius for half an hour",
+    "set the oven to {} °C for 45 minutes",
+    "Set the oven at {} degrees for an hour",
+    "Please heat the oven to {} degrees for ninety minutes.",
+)
+SPEEDS = ("61", "100", "0", "two hundred", "75 rpm", "seventy", "600 rpm")
+SPEED_ORDERS = (
+    "Start belt A at a speed of {}",
+    "Start belt B with speed {}",
+    "start belt A at speed {}",
+    "belt A: start, speed {}",
+)
+UNFIT = [
+    *((BENCH, order.format(value)) for order in ORDERS for value in VOLTAGES),
+    *((BENCH, order.format(value)) for order in CHANNEL_ORDERS for value in CHANNELS),
+    *((HOME, order.format(value)) for order in OVEN_ORDERS for value in OVENS),
+    *((BELTS, order.format(value)) for order in SPEED_ORDERS for value in SPEEDS),
+    *((HOME, f"Restart the router at {at}") for at in ("25:00", "7:75", "31 o'clock", "24:30", "99:99", "13 pm")),
+    *((HOME, f"Heat the oven to 180 degrees for {minutes}") for minutes in ("10 hours", "301 minutes", "0 minutes")),
+]
+
+
+@pytest.mark.parametrize(("tools", "request_"), UNFIT, ids=[text for _, text in UNFIT])
+def test_a_value_that_is_said_and_does_not_fit_is_never_replaced(tools, request_):
+    assert acts(request_, tools) == []
+
+
+def test_there_are_two_hundred_such_values():
+    assert len(UNFIT) >= 200
+
+
+# -- questions -----------------------------------------------------------------------------------------------------
+
+ABOUT = (
+    "channel 1 drawing",
+    "the voltage of channel 2",
+    "5 V on channel 1",
+    "channel 2 on",
+    "belt A running",
+    "belt B at a speed of 20",
+    "the print cancelled",
+    "the front door locked",
+    "the oven at 200 degrees for 20 minutes",
+    "the reboot at 03:30",
+)
+QUESTIONS = (
+    "What is {}?",
+    "What's {}?",
+    "Is {}?",
+    "is {}",
+    "Why is {}?",
+    "When was {}?",
+    "Since when is {}?",
+    "How is {}?",
+    "Was {}?",
+    "Do you know whether {}?",
+    "Can you tell me if it is {}?",
+    "Tell me, is {}?",
+    "Should {} be?",
+    "So what would happen with {}?",
+    "I wonder why it is {}",
+    "{}?",
+    "Did somebody set {}?",
+    "Has anyone turned {}?",
+    "What happens if I set {}?",
+    "Who set {}?",
+    "Why did you start {}",
+    "What does it mean to stop {}?",
+)
+ASKED = [(tools, question.format(what)) for question in QUESTIONS for what in ABOUT for tools in ALL]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_never_changes_anything(question):
+    for what in ABOUT:
+        for tools in ALL:
+            assert acts(question.format(what), tools) == [], question.format(what)
+
+
+def test_there_are_two_hundred_such_questions():
+    assert len(ASKED) >= 200
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "Can you stop belt A?",
+        "Could you please stop belt A?",
+        "Would you stop belt A, please?",
+        "Stop belt A, will you?",
+        "please stop belt A",
+        "Stop belt A!",
+        "Would you mind stopping belt A?",
+    ],
+)
+def test_an_order_that_is_put_as_a_question_is_an_order(order):
+    assert arguments(order, BELTS) == ("stop_belt", {"belt": "A"})
+
+
+# -- prohibitions, exceptions, conditions --------------------------------------------------------------------------
+
+PLAIN = (
+    (BENCH, "set channel 1 to 5 V"),
+    (BENCH, "switch channel 2 off"),
+    (BELTS, "start belt A"),
+    (BELTS, "stop belt B"),
+    (BELTS, "cancel the print"),
+    (HOME, "unlock the front door"),
+    (HOME, "heat the oven to 200 degrees for 20 minutes"),
+    (HOME, "restart the router at 03:30"),
+)
+DENIALS = (
+    "do not {}",
+    "Don't {}!",
+    "please dont {}",
+    "Never {}",
+    "Whatever you do, don't {}",
+    "Under no circumstances {}",
+    "You must not {}",
+    "It would be better not to {}",
+    "I said not to {}",
+    "hold on, {}",
+    "Wait, {}",
+    "Hold off: {}",
+    "Never mind, {}",
+    "{} unless somebody is there",
+    "{}, except today",
+    "If it gets cold, {}",
+    "{} only if I say so",
+    "Anything but {}",
+    "Nobody should {}",
+    "We can't {}",
+    "Avoid that you {}",
+    "There is no need to {}",
+    "When I leave the house, {}",
+    "No, {}",
+)
+DENIED = [(tools, form.format(order)) for form in DENIALS for tools, order in PLAIN]
+
+
+@pytest.mark.parametrize(("tools", "request_"), DENIED, ids=[text for _, text in DENIED])
+def test_what_is_denied_excepted_or_conditional_is_never_done(tools, request_):
+    assert acts(request_, tools) == []
+
+
+@pytest.mark.parametrize(("tools", "order"), PLAIN, ids=[order for _, order in PLAIN])
+def test_the_same_orders_without_it_are_done(tools, order):
+    assert acts(order.capitalize(), tools)
+
+
+@pytest.mark.parametrize(
+    "request_", ["Start all belts except belt A", "start everything but belt B", "Stop both belts, not belt A"]
+)
+def test_an_exception_is_not_what_is_done(request_):
+    assert acts(request_, BELTS) == []
+
+
+# -- opposites -----------------------------------------------------------------------------------------------------
+
+VERBS = {
+    ("start_belt", "stop_belt"): ("Start belt A", "start up belt A", "Begin with belt A", "Turn belt A on"),
+    ("stop_belt", "start_belt"): ("Stop belt A", "Halt belt A", "Turn belt A off", "switch off belt A", "Kill belt A"),
+    ("lock_door", "unlock_door"): ("Lock the garage door", "please lock the garage"),
+    ("unlock_door", "lock_door"): ("Unlock the garage door", "garage: unlock"),
+}
+
+
+@pytest.mark.parametrize(
+    ("request_", "opposite"), [(text, names[1]) for names, texts in VERBS.items() for text in texts]
+)
+def test_the_opposite_of_what_is_asked_is_never_done_even_where_it_is_all_there_is(request_, opposite):
+    for tools in (BELTS, HOME):
+        if opposite in tools.by_name:
+            assert all((opposite,) != names for names, _ in acts(request_, tools))
+            assert acts(request_, tools.only([opposite])) == []
+
+
+# -- words that have nothing to do with it -------------------------------------------------------------------------
+
+UNRELATED = [
+    f"{begin} {end}"
+    for begin in (
+        "Tell me",
+        "Write",
+        "Sing",
+        "Explain",
+        "Recommend",
+        "Translate",
+        "Compose",
+        "Imagine",
+        "Guess",
+        "Draw",
+    )
+    for end in (
+        "a joke about penguins.",
+        "the capital of Portugal.",
+        "something nice for my sister.",
+        "a haiku.",
+        "how photosynthesis works.",
+        "seventeen times twelve.",
+        "good night in Japanese.",
+        "a good book.",
+        "the plot of Hamlet.",
+        "me your favourite colour.",
+    )
+]
+
+
+def test_words_that_speak_of_no_tool_make_no_call_by_words():
+    assert len(UNRELATED) >= 100
+    for request in UNRELATED:
+        for tools in ALL:
+            calls = plan(request, tools).calls
+            assert all(tools.by_name[name].effect == "read" for call in calls for name in call.tools), request
+
+
+# -- what is said is used ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("request_", "tools", "wanted"),
+    [
+        ("Switch channel 2 off", BENCH, ("set_output", {"channel": 2, "on": False})),
+        ("Switch channel one on", BENCH, ("set_output", {"channel": 1, "on": True})),
+        ("Put a voltage of 2.5 V on channel two", BENCH, ("set_voltage", {"channel": 2, "volts": 2.5})),
+        ("Set the voltage of channel 1 to 500 mV", BENCH, ("set_voltage", {"channel": 1, "volts": 0.5})),
+        ("Start belt B at 45 rpm", BELTS, ("start_belt", {"belt": "B", "speed": 45})),
+        ("Restart the router at 06:45", HOME, ("schedule_reboot", {"at": "06:45:00"})),
+        ("Restart the router at 6:45 am", HOME, ("schedule_reboot", {"at": "06:45:00"})),
+        ("Restart the router at 7 pm", HOME, ("schedule_reboot", {"at": "19:00:00"})),
+        ("Restart the router at 4 in the morning", HOME, ("schedule_reboot", {"at": "04:00:00"})),
+        ("Restart the router at noon", HOME, ("schedule_reboot", {"at": "12:00:00"})),
+        (
+            "Heat the oven to two hundred and ten degrees for an hour and a half",
+            HOME,
+            ("set_oven", {"celsius": 210, "minutes": 90}),
+        ),
+        ("Heat the oven to 180 degrees for half an hour", HOME, ("set_oven", {"celsius": 180, "minutes": 30})),
+        ("Heat the oven to 90 degrees for a couple of hours", HOME, ("set_oven", {"celsius": 90, "minutes": 120})),
+    ],
+)
+def test_the_argument_that_stands_by_a_value_gets_it(request_, tools, wanted):
+    assert arguments(request_, tools) == wanted
+
+
+@pytest.mark.parametrize(
+    ("request_", "tools"),
+    [
+        ("Stop belt A in 20 minutes", BELTS),
+        ("Lock the front door at 23:30", HOME),
+        ("Stop belt B for 5 s", BELTS),
+        ("Switch channel 2 off after 30 seconds", BENCH),
+        ("Set channel 1 to 5 V with a limit of 250 mA", BENCH),
+        ("Start belt A at 20 rpm for two hours", BELTS),
+        ("Cancel the print at 7 pm", BELTS),
+    ],
+)
+def test_a_value_that_is_said_and_has_no_argument_is_asked_about(request_, tools):
+    assert acts(request_, tools) == []
+    assert "What is " in plan(request_, tools, needed=-99.0).text
+
+
+@pytest.mark.parametrize(
+    ("request_", "tools"),
+    [
+        ("Switch channel 2", BENCH),
+        ("Set the output of channel 1", BENCH),
+        ("Restart the router", HOME),
+        ("Restart the router tonight", HOME),
+        ("Restart the router at 7", HOME),
+        ("Start a belt", BELTS),
+        ("Lock a door", HOME),
+    ],
+)
+def test_what_must_be_given_and_is_not_said_is_asked_for(request_, tools):
+    assert acts(request_, tools) == []
+    assert plan(request_, tools, needed=-99.0).text.endswith("?")
