@@ -18,6 +18,7 @@ from edgeagent.core.values import canonical_json
 from edgeagent.request.evidence import FREE, LEFT_OUT, Evidence, Open
 from edgeagent.request.language import ENGLISH
 from edgeagent.request.lexical import stem_set, stems, weighted_texts, words_of
+from edgeagent.request.mood import points_back
 from edgeagent.request.parts.assign import Candidate
 from edgeagent.request.parts.dates import is_negative, is_past, speaks_of_time
 from edgeagent.request.parts.declared import Argument
@@ -26,6 +27,7 @@ from edgeagent.request.parts.options import named_options, yes_or_no
 from edgeagent.request.reading import OF_ITS_FORM, Pieces, Reading, fits, is_of_day, pieces_of
 from edgeagent.request.verbs import act_of, options_for
 
+MESSAGES = stem_set(ENGLISH.texts.messages)
 TO_COME = stem_set(ENGLISH.arguments.to_come)
 """Words of tools that have to do with what is to come."""
 
@@ -56,9 +58,10 @@ def evidence_of(tool: Tool, request: str) -> Evidence:
         finding, is_required = _finding(reading, pieces, argument), argument.required
         left = finding.left
         if is_careful and not finding.question:
-            finding = replace(finding, question=_left_to_chance(argument, left))
+            finding = replace(finding, question=_left_to_chance(reading, argument, left))
         if finding.question and (is_required or left is False or (is_careful and left is not None)):
             questions.append(finding.question)
+            narrowed += [(tool.name, argument.name, canonical_json(left))] if isinstance(left, dict) else []
             continue
         if finding.question:
             left = False  # An option that nobody has named is left out.
@@ -87,11 +90,15 @@ def evidence_of(tool: Tool, request: str) -> Evidence:
     )
 
 
-def _left_to_chance(argument: Argument, left: Any) -> str:
+def _left_to_chance(reading: Reading, argument: Argument, left: Any) -> str:
     """What to ask where a value that must be given would be the model's to choose."""
     schema = argument.schema
     if argument.kind == "option" and isinstance(left, dict) and len(left["enum"]) > 1:
         return _SENTENCES.which_of.format(argument=_spoken(argument), options=_listed(left["enum"]))
+    if argument.required and argument.kind == "text" and points_back(reading.request):
+        return (
+            "" if reading.said.quoted or argument.words & MESSAGES else _which(argument)
+        )  # Nobody knows what "it" is.
     if not argument.required or (left is not None and left is not False) or "const" in schema:
         return ""
     if argument.kind == "truth":

@@ -14,6 +14,7 @@ _FORBIDS, _STILL_ASKS = _PATTERNS.compiled("forbids"), _PATTERNS.compiled("still
 _ASKS, _ORDERS = _PATTERNS.compiled("asks"), _PATTERNS.compiled("orders_politely")
 _AGREEMENT = _PATTERNS.compiled("asks_for_agreement")
 _DENIES, _LITTLE = _PATTERNS.compiled("denies"), _PATTERNS.compiled("denies_little")
+_DENIED, _POINTS_BACK = _PATTERNS.compiled("denied"), _PATTERNS.compiled("points_back")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)")
 
 
@@ -30,6 +31,16 @@ def is_question(request: str) -> bool:
 def is_qualified(request: str) -> bool:
     """Whether the request denies, excepts or makes conditional something, anywhere in it."""
     return _DENIES.search(_LITTLE.sub(" ", request)) is not None
+
+
+def denied_in(request: str) -> list[str]:
+    """The words right behind what denies: `cancel`, for "whatever you do, do not cancel the print"."""
+    return [match[1] for match in _DENIED.finditer(_LITTLE.sub(" ", request))]
+
+
+def points_back(request: str) -> bool:
+    """Whether what the request is about was named before: "block it"."""
+    return _POINTS_BACK.match(request) is not None
 
 
 def _is_question(sentence: str) -> bool:

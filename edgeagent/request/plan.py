@@ -21,7 +21,7 @@ from edgeagent.request.findings import evidence_of
 from edgeagent.request.judge import Judge
 from edgeagent.request.language import ENGLISH
 from edgeagent.request.lexical import Scores
-from edgeagent.request.mood import forbids, is_qualified, is_question
+from edgeagent.request.mood import denied_in, forbids, is_qualified, is_question
 from edgeagent.request.parts.words import begins_with_verb
 from edgeagent.request.tools import Tools
 
@@ -198,6 +198,8 @@ def doubt_of(request: str, call: PlannedCall, tools: Tools) -> str:
     is_spoken_of = dict(tools.spoken_of(request))[call.tools[0]] > 0 or _leads(call)
     if is_spoken_of and not is_question(request) and not is_qualified(request):
         return ""
+    if any(tools.has(call.tools[0], word) for word in denied_in(request)):
+        return NOTHING_DONE
     sentence = _SENTENCES.shall_i if is_spoken_of else _SENTENCES.shall_i_although
     return sentence.format(call=in_words(call))
 

@@ -64,6 +64,10 @@ class Tools:
         """Whether the first word that says something, as a command does, is one of the tool's."""
         return self.lexicon.has(name, next(iter(stems(request)), ""))
 
+    def has(self, name: str, word: str) -> bool:
+        """Whether a word is one of the tool's."""
+        return any(self.lexicon.has(name, each) for each in stems(word))
+
     def texts(self, names: Iterable[str], request: str = "") -> dict[str, str]:
         """What a request is judged behind: a text of each of these tools, and one that says nothing."""
         return {name: _text_of(self.by_name[name], request) for name in names} | SAYS_NOTHING

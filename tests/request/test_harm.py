@@ -15,7 +15,7 @@ import pytest
 from msgspec import Meta
 
 from edgeagent.core.agent import tool
-from edgeagent.request.plan import plan
+from edgeagent.request.plan import NOTHING_DONE, plan
 from edgeagent.request.tools import Tools
 
 
@@ -316,6 +316,25 @@ def test_the_same_orders_without_it_are_done(tools, order):
 )
 def test_an_exception_is_not_what_is_done(request_):
     assert acts(request_, BELTS) == []
+
+
+@pytest.mark.parametrize(
+    "request_",
+    ["Whatever you do, do not cancel the print.", "I told you never to cancel it", "better not to cancel the print"],
+)
+def test_what_is_denied_with_the_tools_own_verb_is_confirmed_as_not_done(request_):
+    assert plan(request_, BELTS.only(["cancel_print"]), needed=-99.0).text == NOTHING_DONE
+
+
+def test_what_it_is_is_asked_for_and_not_guessed():
+    @tool(idempotent=True)
+    def block_device(device: str) -> str:
+        """Cut a device off from the internet."""
+        return ""
+
+    tools = Tools.of([block_device])
+    assert plan("Please block it now", tools, needed=-99.0).text == "Which device?"
+    assert plan("Please block the tablet now", tools, needed=-99.0).calls
 
 
 # -- opposites -----------------------------------------------------------------------------------------------------
