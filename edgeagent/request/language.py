@@ -48,6 +48,8 @@ class PatternTable(_Table, frozen=True):
     orders_politely: str
     asks_for_agreement: str
     denies: str
+    agrees: str
+    refuses: str
     denied: str
     points_back: str
     denies_little: str

@@ -15,6 +15,7 @@ _ASKS, _ORDERS = _PATTERNS.compiled("asks"), _PATTERNS.compiled("orders_politely
 _AGREEMENT = _PATTERNS.compiled("asks_for_agreement")
 _DENIES, _LITTLE = _PATTERNS.compiled("denies"), _PATTERNS.compiled("denies_little")
 _DENIED, _POINTS_BACK = _PATTERNS.compiled("denied"), _PATTERNS.compiled("points_back")
+_AGREES, _REFUSES = _PATTERNS.compiled("agrees"), _PATTERNS.compiled("refuses")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)")
 
 
@@ -36,6 +37,16 @@ def is_qualified(request: str) -> bool:
 def denied_in(request: str) -> list[str]:
     """The words right behind what denies: `cancel`, for "whatever you do, do not cancel the print"."""
     return [match[1] for match in _DENIED.finditer(_LITTLE.sub(" ", request))]
+
+
+def agrees(answer: str) -> bool:
+    """Whether an answer is a yes, and nothing else."""
+    return _AGREES.fullmatch(answer) is not None
+
+
+def refuses(answer: str) -> bool:
+    """Whether an answer is a no, and nothing else."""
+    return _REFUSES.fullmatch(answer) is not None
 
 
 def points_back(request: str) -> bool:

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED
 from edgeagent.request.calibration_weights import Fitted, fitted_for
@@ -21,7 +22,7 @@ from edgeagent.request.findings import evidence_of
 from edgeagent.request.judge import Judge
 from edgeagent.request.language import ENGLISH
 from edgeagent.request.lexical import Scores
-from edgeagent.request.mood import denied_in, forbids, is_qualified, is_question
+from edgeagent.request.mood import agrees, denied_in, forbids, is_qualified, is_question, refuses
 from edgeagent.request.parts.words import begins_with_verb
 from edgeagent.request.tools import Tools
 
@@ -66,11 +67,20 @@ class Plan:
     calls: tuple[PlannedCall, ...] = ()
     text: str = ""
     scores: Scores = ()
+    proposed: PlannedCall | None = None
+    """The call that the text proposes, if it proposes one."""
 
     @property
     def why(self) -> tuple[tuple[str, str], ...]:
         """What the arguments of each call were held to."""
         return tuple((f"{call.tools[0]}.{name}", why) for call in self.calls for name, why in call.evidence.why)
+
+
+class Before(NamedTuple):
+    """What the user said before, and what was said to that."""
+
+    request: str
+    said: str
 
 
 @dataclass(frozen=True)
@@ -92,14 +102,18 @@ def plan(
     fitted: Fitted | None = None,
     needed: float | None = None,
     is_open: bool = True,
+    before: Before | None = None,
 ) -> Plan:
     """What is to be done about what a user says.
 
-    `fitted` are the weights of the judge's model, `needed` the log-odds from which on a call is made, its own by
-    default; without `is_open` it is settled that a call follows.
+    `before` is what was asked and answered last: a yes to a proposal is the call that was proposed. `fitted` are the
+    weights of the judge's model, `needed` the log-odds from which on a call is made, its own by default; without
+    `is_open` it is settled that a call follows.
     """
     fitted = fitted_for("") if fitted is None else fitted
     asking = _Asking(tools, judge, fitted, fitted.needed if needed is None else needed, is_open)
+    if is_open and before is not None and (agreed := _agreed(request, before, asking)) is not None:
+        return agreed
     parts = _calls_in(request, asking) if is_open else ()
     planned = _joined(parts) if parts else _planned(request, asking)
     return replace(planned, calls=tuple(_settled(call, tools, judge) for call in planned.calls))
@@ -147,7 +161,7 @@ def _parted(parts: tuple[str, str], asking: _Asking) -> tuple[Plan, Plan, str] |
     begins = (is_apart and tools.begins_with(parts[0], best[0][0]), is_apart and is_command)
     if not all(_is_whole(each, begins=one) for each, one in zip((first, second), begins, strict=True)):
         return None
-    is_other = is_command or forbidden or first.calls[0].tools != second.calls[0].tools
+    is_other = is_command or forbidden or [call.tools for call in first.calls] != [call.tools for call in second.calls]
     return (first, second, parts[1]) if is_other else None
 
 
@@ -185,7 +199,21 @@ def _planned(request: str, asking: _Asking) -> Plan:
         return Plan(text=evidence.missing, scores=scores)
     call = PlannedCall(chosen.tools, evidence, scores, chosen.signs)
     doubt = doubt_of(request, call, tools)
-    return Plan(text=doubt, scores=scores) if doubt else _of_one(call)
+    return Plan(text=doubt, scores=scores, proposed=call) if doubt else _of_one(call)
+
+
+def _agreed(answer: str, before: Before, asking: _Asking) -> Plan | None:
+    """What follows from a yes or a no to a proposal; None where there was none, or the answer is neither."""
+    if not (agrees(answer) or refuses(answer)):
+        return None
+    proposed = _planned(before.request, asking)
+    if proposed.proposed is None or proposed.text != before.said:
+        return None
+    if refuses(answer):
+        return Plan(text=NOTHING_DONE, scores=proposed.scores)
+    # Just what was proposed, so nothing is compared anew.
+    call = replace(proposed.proposed, evidence=settled(proposed.proposed.evidence, {}))
+    return _of_one(call) if len(call.tools) == 1 else None
 
 
 def doubt_of(request: str, call: PlannedCall, tools: Tools) -> str:

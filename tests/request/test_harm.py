@@ -15,7 +15,7 @@ import pytest
 from msgspec import Meta
 
 from edgeagent.core.agent import tool
-from edgeagent.request.plan import NOTHING_DONE, plan
+from edgeagent.request.plan import NOTHING_DONE, Before, plan
 from edgeagent.request.tools import Tools
 
 
@@ -324,6 +324,48 @@ def test_an_exception_is_not_what_is_done(request_):
 )
 def test_what_is_denied_with_the_tools_own_verb_is_confirmed_as_not_done(request_):
     assert plan(request_, BELTS.only(["cancel_print"]), needed=-99.0).text == NOTHING_DONE
+
+
+@pytest.mark.parametrize(
+    ("request_", "wanted"),
+    [
+        ("Start belt A and whatever you do, do not cancel the print", [("start_belt",)]),
+        ("I told you never to cancel the print, and start belt A", [("start_belt",)]),
+        ("Stop belt A and start belt B if it is safe", []),
+        ("Stop belt A and belt B", []),
+        ("Start belt A; is belt B running?", [("start_belt",)]),
+    ],
+)
+def test_of_two_parts_only_the_one_that_is_plainly_ordered_is_done(request_, wanted):
+    found = [names for names, _ in acts(request_, BELTS)]
+    assert set(found) <= set(wanted)
+
+
+def test_a_yes_to_a_proposal_is_the_call_that_was_proposed_and_a_no_is_none():
+    request = "If it gets cold, stop belt A"
+    said = plan(request, BELTS, needed=-99.0).text
+    assert said == "Shall I stop belt (belt A)?"
+    for yes in ("yes", "Yes, please!", "ok", "do it", "y"):
+        (call,) = plan(yes, BELTS, needed=-99.0, before=Before(request, said)).calls
+        assert (call.tools, call.evidence.narrowed) == (("stop_belt",), (("stop_belt", "belt", '{"enum":["A"]}'),))
+    for no in ("no", "No thanks", "don't", "never mind"):
+        assert plan(no, BELTS, needed=-99.0, before=Before(request, said)).text == NOTHING_DONE
+
+
+@pytest.mark.parametrize(
+    ("answer", "before"),
+    [
+        ("yes", None),
+        ("yes", Before("If it gets cold, stop belt A", "Shall I stop belt (belt B)?")),
+        ("yes", Before("Do not stop belt A", "Understood: nothing was done.")),
+        ("yes", Before("Stop a belt", "Which belt: A or B?")),
+        ("yes but not now", Before("If it gets cold, stop belt A", "Shall I stop belt (belt A)?")),
+        ("yes?", Before("Hello", "Shall I stop belt (belt A)?")),
+    ],
+)
+def test_a_yes_to_anything_else_changes_nothing(answer, before):
+    found = plan(answer, BELTS, Eager(), needed=-99.0, before=before).calls
+    assert all(BELTS.by_name[name].effect == "read" for call in found for name in call.tools)
 
 
 def test_what_it_is_is_asked_for_and_not_guessed():

@@ -46,7 +46,7 @@ from edgeagent.errors import EdgeAgentError, GrammarError
 from edgeagent.grammar.frame import Answer
 from edgeagent.request.calibration_weights import digest_of, fitted_for
 from edgeagent.request.call_odds import probability, sureness
-from edgeagent.request.plan import Plan, PlannedCall, plan, signs_of
+from edgeagent.request.plan import Before, Plan, PlannedCall, plan, signs_of
 
 LINE_TOKENS_MAX = 64
 """The most a small model may write about a result: two sentences."""
@@ -333,6 +333,7 @@ class LlamaDriver:
             fitted=self._fitted,
             needed=self._needed.get(ask.agent),
             is_open=not is_call,
+            before=before_in(ask),
         )
         return "never" if found.calls else "only", found
 
@@ -413,6 +414,12 @@ class LlamaDriver:
             return "time" if deadline is not None and time.monotonic() >= deadline else None
 
         return halt
+
+
+def before_in(ask: AskModel) -> Before | None:
+    """What the user said before, and what was answered, if that was the last thing that happened."""
+    roles = [message.role for message in ask.messages[-3:]]
+    return Before(ask.messages[-3].text, ask.messages[-2].text) if roles == ["user", "assistant", "user"] else None
 
 
 def request_in(ask: AskModel) -> str:
