@@ -17,13 +17,14 @@ from edgeagent.core.from_user import Narrowed
 from edgeagent.core.values import canonical_json
 from edgeagent.request.evidence import FREE, LEFT_OUT, Evidence, Open
 from edgeagent.request.language import ENGLISH
-from edgeagent.request.lexical import stem_set, stems, weighted_texts, words_of
+from edgeagent.request.lexical import stem, stem_set, stems, weighted_texts, words_of
 from edgeagent.request.mood import points_back
 from edgeagent.request.parts.assign import Candidate
 from edgeagent.request.parts.dates import is_negative, is_past, speaks_of_time
 from edgeagent.request.parts.declared import Argument
 from edgeagent.request.parts.numbers import OUTSIDE, OWN, in_unit_of, is_foreign, number_weight
 from edgeagent.request.parts.options import named_options, yes_or_no
+from edgeagent.request.parts.units import UNITS
 from edgeagent.request.reading import OF_ITS_FORM, Pieces, Reading, fits, is_of_day, pieces_of
 from edgeagent.request.verbs import act_of, options_for
 
@@ -97,7 +98,7 @@ def _left_to_chance(reading: Reading, argument: Argument, left: Any) -> str:
         return _SENTENCES.which_of.format(argument=_spoken(argument), options=_listed(left["enum"]))
     if argument.required and argument.kind == "text" and points_back(reading.request):
         return (
-            "" if reading.said.quoted or argument.words & MESSAGES else _which(argument)
+            "" if reading.said.quoted or _is_message(reading, argument.name) else _which(argument)
         )  # Nobody knows what "it" is.
     if not argument.required or (left is not None and left is not False) or "const" in schema:
         return ""
@@ -108,12 +109,15 @@ def _left_to_chance(reading: Reading, argument: Argument, left: Any) -> str:
 
 
 def _unused(reading: Reading, pieces: Pieces, narrowed: Sequence[Narrowed]) -> list[str]:
-    """Questions about numbers and times that are said and that no argument has."""
-    texts = [each for row in pieces.texts.values() for each in row]
+    """A question about the first number or time that is said and that no argument has."""
+    texts = [each for name, row in pieces.texts.items() for each in (row if _is_message(reading, name) else row[:1])]
     taken = [*pieces.numbers.values(), *pieces.days.values(), *pieces.lists.values(), *texts]
     said = [(each.begin, each.end) for each in reading.mentions if not each.is_weak]
     said += [(each.begin, each.end) for each in reading.whens]
-    values = [value for _, _, text in narrowed for value in words_of(text)]
+    inside = list(said)
+    parts = ((each.begin, each.end) for each in reading.said.words if each.folded in ENGLISH.numbers.fractions)
+    said += [each for each in parts if not any(begin <= each[0] < end for begin, end in inside)]
+    values = [value for _, name, text in narrowed if name not in pieces.texts for value in words_of(text)]
     for begin, end in said:
         text = reading.request[begin:end]
         is_taken = any(each.begin < end and begin < each.end for each in taken)
@@ -122,10 +126,15 @@ def _unused(reading: Reading, pieces: Pieces, narrowed: Sequence[Narrowed]) -> l
     return []
 
 
+def _is_message(reading: Reading, name: str) -> bool:
+    return bool(reading.arguments[name].words & MESSAGES)
+
+
 def _with_unit(request: str, begin: int, end: int) -> str:
-    """What is said from one place to another, and the word behind it."""
-    behind = re.match(r" ?[^\W\d_]+", request[end:])
-    return request[begin:end] + (behind[0] if behind else "")
+    """What is said from one place to another, and its unit."""
+    behind = re.match(r" ?([^\W\d_]+|[°%])", request[end:])
+    is_unit = behind is not None and stem(behind[1].casefold()) in UNITS
+    return request[begin:end] + (behind[0] if behind is not None and is_unit else "")
 
 
 def _open(pieces: Pieces) -> tuple[Open, ...]:

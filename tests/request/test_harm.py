@@ -312,7 +312,14 @@ def test_the_same_orders_without_it_are_done(tools, order):
 
 
 @pytest.mark.parametrize(
-    "request_", ["Start all belts except belt A", "start everything but belt B", "Stop both belts, not belt A"]
+    "request_",
+    [
+        "Start all belts except belt A",
+        "start everything but belt B",
+        "Stop both belts, not belt A",
+        "stop all the belts but A",
+        "stop every belt besides belt B",
+    ],
 )
 def test_an_exception_is_not_what_is_done(request_):
     assert acts(request_, BELTS) == []
@@ -477,11 +484,29 @@ def test_the_argument_that_stands_by_a_value_gets_it(request_, tools, wanted):
         ("Set channel 1 to 5 V with a limit of 250 mA", BENCH),
         ("Start belt A at 20 rpm for two hours", BELTS),
         ("Cancel the print at 7 pm", BELTS),
+        ("Start belt A at half speed", BELTS),
+        ("Lock the front door a quarter", HOME),
     ],
 )
 def test_a_value_that_is_said_and_has_no_argument_is_asked_about(request_, tools):
     assert acts(request_, tools) == []
     assert "What is " in plan(request_, tools, needed=-99.0).text
+
+
+@tool(idempotent=True)
+def block_device(device: str, until: dt.datetime | None = None) -> str:
+    """Cut a device off from the internet, until a time."""
+    return ""
+
+
+@pytest.mark.parametrize("until", ["2026-12-03T08:00", "tomorrow", "9 pm", "next Friday at 7:30"])
+def test_a_time_that_cannot_be_given_as_it_must_be_is_not_left_out(until):
+    assert acts(f"Block the tv until {until}", Tools.of([block_device])) == []
+
+
+def test_a_time_with_its_zone_is_given_as_it_is_said():
+    found = arguments("Block the tv until 2026-12-03T08:00+01:00", Tools.of([block_device]))
+    assert found == ("block_device", {"device": "tv", "until": "2026-12-03T08:00:00+01:00"})
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,12 @@ class Token:
 
 def numerals(tokens: Sequence[Token]) -> list[Token]:
     """The tokens with those that say one number together joined to one."""
+    apart = [place for place in range(1, len(tokens)) if tokens[place].begin - tokens[place - 1].end > 1]
+    bounds = zip([0, *apart], [*apart, len(tokens)], strict=True)  # "twenty, five" is no twenty-five.
+    return [each for first, last in bounds for each in _joined(tokens[first:last])]
+
+
+def _joined(tokens: Sequence[Token]) -> list[Token]:
     found: list[Token] = []
     place = 0
     while place < len(tokens):
