@@ -121,8 +121,14 @@ def plan(
 
 def signs_of(request: str, tools: Tools, judge: Judge | None = None) -> dict[str, float]:
     """What says that a request wants a call, or that it wants none."""
+    tools = _answering(request, tools)
     chosen = choose(request, tools, judge, is_open=True)
     return _told(chosen, _said_of(request, chosen, tools))
+
+
+def _answering(request: str, tools: Tools) -> Tools:
+    """The tools that may serve a request: a question changes nothing."""
+    return tools.only(tools.reads) if is_question(request) and tools.reads else tools
 
 
 def _calls_in(request: str, asking: _Asking) -> tuple[Plan, ...]:
@@ -183,8 +189,7 @@ def _planned(request: str, asking: _Asking) -> Plan:
     tools = asking.tools
     if asking.is_open and forbids(request):
         return Plan(text=NOTHING_DONE, scores=tools.spoken_of(request))
-    if asking.is_open and is_question(request) and tools.reads:
-        tools = tools.only(tools.reads)  # A question changes nothing.
+    tools = _answering(request, tools) if asking.is_open else tools
     chosen = choose(request, tools, asking.judge, is_open=asking.is_open)
     evidence = _said_of(request, chosen, tools)
     if not asking.is_open:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import pytest
 
@@ -144,6 +145,18 @@ def test_small_talk_is_answered_in_words_and_what_was_needed_for_a_call_is_told(
     assert not talk.text.startswith("{") and wish.text.startswith("{")
     assert dict(talk.scores)[CALL_ODDS] < dict(talk.scores)[CALL_ODDS_NEEDED] <= dict(wish.scores)[CALL_ODDS]
     assert dict(refused.scores)[CALL_ODDS_NEEDED] == 99 and not refused.text.startswith("{")
+
+
+def test_a_yes_to_a_proposal_is_the_call_that_was_proposed(smollm2):
+    driver = LlamaDriver.load(smollm2, AGENT, threads=1)
+    driver.stop()
+    doubtful = "Open the north valve for 30 seconds unless it rains."
+    proposed = driver.answer(ask(AGENT, doubtful)).text
+    told = (Message("user", doubtful), Message("assistant", proposed), Message("user", "Yes, please."))
+    done = driver.answer(AskModel(2, told, AGENT.tool_names, "either", 96, 0, 7)).text
+    driver.close()
+    assert proposed == "Shall I set valve (valve north, open yes, seconds 30)?"
+    assert json.loads(done)["arguments"] == {"valve": "north", "open": True, "seconds": 30}
 
 
 def test_an_example_makes_requests_like_it_likelier_to_mean_its_tool(wide, template):
