@@ -48,6 +48,7 @@ class PatternTable(_Table, frozen=True):
     orders_politely: str
     asks_for_agreement: str
     denies: str
+    reports: str
     agrees: str
     refuses: str
     denied: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from edgeagent.request.language import ENGLISH
+from edgeagent.request.parts.words import begins_with_verb
 
 _PATTERNS = ENGLISH.patterns
 _FORBIDS, _STILL_ASKS = _PATTERNS.compiled("forbids"), _PATTERNS.compiled("still_asks")
@@ -16,6 +17,7 @@ _AGREEMENT = _PATTERNS.compiled("asks_for_agreement")
 _DENIES, _LITTLE = _PATTERNS.compiled("denies"), _PATTERNS.compiled("denies_little")
 _DENIED, _POINTS_BACK = _PATTERNS.compiled("denied"), _PATTERNS.compiled("points_back")
 _AGREES, _REFUSES = _PATTERNS.compiled("agrees"), _PATTERNS.compiled("refuses")
+_REPORTS = _PATTERNS.compiled("reports")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)")
 
 
@@ -27,6 +29,14 @@ def forbids(request: str) -> bool:
 def is_question(request: str) -> bool:
     """Whether a sentence of the request wants to know something: "can you open it?" does not."""
     return any(_is_question(each.strip()) for each in _SENTENCE.split(request))
+
+
+def is_report(request: str) -> bool:
+    """Whether the request says how something is or was, and orders nothing behind that: "channel 1 is at 5 V"."""
+    if _REPORTS.match(request) is None:
+        return False
+    _, colon, behind = re.split(r"([:;,])", request + ":", maxsplit=1)
+    return not (behind and (colon != "," or begins_with_verb(behind)))
 
 
 def is_qualified(request: str) -> bool:

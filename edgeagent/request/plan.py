@@ -22,7 +22,7 @@ from edgeagent.request.findings import evidence_of
 from edgeagent.request.judge import Judge
 from edgeagent.request.language import ENGLISH
 from edgeagent.request.lexical import Scores
-from edgeagent.request.mood import agrees, denied_in, forbids, is_qualified, is_question, refuses
+from edgeagent.request.mood import agrees, denied_in, forbids, is_qualified, is_question, is_report, refuses
 from edgeagent.request.parts.words import begins_with_verb
 from edgeagent.request.tools import Tools
 
@@ -229,7 +229,7 @@ def doubt_of(request: str, call: PlannedCall, tools: Tools) -> str:
         named = [name.replace("_", " ") for name in call.tools[:OFFERED_MAX]]
         return _SENTENCES.which_tool.format(tools=_SENTENCES.or_.join(named))
     is_spoken_of = dict(tools.spoken_of(request))[call.tools[0]] > 0 or _leads(call)
-    if is_spoken_of and not is_question(request) and not is_qualified(request):
+    if is_spoken_of and not (is_question(request) or is_qualified(request) or is_report(request)):
         return ""
     if any(tools.has(call.tools[0], word) for word in denied_in(request)):
         return NOTHING_DONE

@@ -245,6 +245,28 @@ def test_there_are_two_hundred_such_questions():
 
 
 @pytest.mark.parametrize(
+    ("request_", "tools"),
+    [
+        ("Channel 1 is at 5 V", BENCH),
+        ("The output of channel 2 was switched off", BENCH),
+        ("I set the voltage of channel 1 to 5 V", BENCH),
+        ("Belt A is stopped", BELTS),
+        ("Somebody stopped belt B", BELTS),
+        ("The front door is locked", HOME),
+        ("They locked the garage door", HOME),
+        ("The oven was at 200 degrees for 20 minutes", HOME),
+    ],
+)
+def test_a_report_changes_nothing(request_, tools):
+    assert acts(request_, tools) == []
+
+
+@pytest.mark.parametrize("order", ["I want belt A to stop", "I'd like you to stop belt A", "It is late: stop belt A"])
+def test_a_wish_and_an_order_behind_a_report_are_orders(order):
+    assert arguments(order, BELTS) == ("stop_belt", {"belt": "A"})
+
+
+@pytest.mark.parametrize(
     "order",
     [
         "Can you stop belt A?",
