@@ -39,14 +39,14 @@ from edgeagent.driver.llama.grammars import Compiled
 from edgeagent.driver.llama.judge import ModelJudge
 from edgeagent.driver.llama.kv import TEXTS_BYTES_MAX, TEXTS_FOLDER, KvStore, SavedMemory, WarmShelf, fingerprint
 from edgeagent.driver.llama.loaded import Loaded, Options
-from edgeagent.driver.llama.prompt import pack_ids
+from edgeagent.driver.llama.prompt import before_in, pack_ids, request_in
 from edgeagent.driver.llama.sampling import GREEDY, Seeded
 from edgeagent.driver.model import Warm
 from edgeagent.errors import EdgeAgentError, GrammarError
 from edgeagent.grammar.frame import Answer
 from edgeagent.request.calibration_weights import digest_of, fitted_for
 from edgeagent.request.call_odds import probability, sureness
-from edgeagent.request.plan import Before, Plan, PlannedCall, plan, signs_of
+from edgeagent.request.plan import Plan, PlannedCall, plan, signs_of
 
 LINE_TOKENS_MAX = 64
 """The most a small model may write about a result: two sentences."""
@@ -414,17 +414,6 @@ class LlamaDriver:
             return "time" if deadline is not None and time.monotonic() >= deadline else None
 
         return halt
-
-
-def before_in(ask: AskModel) -> Before | None:
-    """What the user said before, and what was answered, if that was the last thing that happened."""
-    roles = [message.role for message in ask.messages[-3:]]
-    return Before(ask.messages[-3].text, ask.messages[-2].text) if roles == ["user", "assistant", "user"] else None
-
-
-def request_in(ask: AskModel) -> str:
-    """What the user said last, or what came from outside after that."""
-    return next((m.text for m in reversed(ask.messages) if m.role in ("user", "heard", "note")), "")
 
 
 def _deadline(ask: AskModel) -> float | None:

@@ -13,8 +13,10 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from edgeagent.core.effects import AskModel
 from edgeagent.core.values import TOKEN_BYTES
 from edgeagent.errors import ModelError
+from edgeagent.request.plan import Before
 
 MARK_BYTES = 12
 """Of chance in a mark: nobody who does not know it can write it."""
@@ -103,3 +105,14 @@ def _written(text: str, packed: bytes, tokens: Tokens) -> list[int]:
     if ids and tokens.detokenize(ids) == text.encode():
         return ids
     return tokens.tokenize(text, special=False, bos=False)
+
+
+def before_in(ask: AskModel) -> Before | None:
+    """What the user said before, and what was answered, if that was the last thing that happened."""
+    roles = [message.role for message in ask.messages[-3:]]
+    return Before(ask.messages[-3].text, ask.messages[-2].text) if roles == ["user", "assistant", "user"] else None
+
+
+def request_in(ask: AskModel) -> str:
+    """What the user said last, or what came from outside after that."""
+    return next((m.text for m in reversed(ask.messages) if m.role in ("user", "heard", "note")), "")
