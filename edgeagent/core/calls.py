@@ -24,14 +24,12 @@ from edgeagent.core.limits import (
 )
 from edgeagent.core.outside import why_no_timer
 from edgeagent.core.quoting import user_texts
+from edgeagent.core.results import shown_results
 from edgeagent.core.state import AwaitingCalls, PendingCall, State, Transition, is_held, outstanding
 from edgeagent.core.text import readable
 from edgeagent.core.turn import ask_or_close, close_turn, heard, next_id
 from edgeagent.core.values import CallMade, Message, Outcome, ToolCall, canonical_json, read_json
 from edgeagent.errors import ShapeError
-
-RESULT_CHARS_MAX = 2_000
-"""The most of a tool's result that the model is shown: about a quarter of a 2,048-token window."""
 
 CALLS_MAX = 8
 """The most calls in one batch."""
@@ -180,8 +178,9 @@ def with_trouble(state: State, trouble: Outcome | None) -> State:
 
 
 def _calls_done(agent: Agent, state: State, calls: tuple[PendingCall, ...]) -> Transition:
-    results = tuple(Message("tool", _shown(c.answer or ""), tool=c.tool) for c in calls)
-    made = tuple(CallMade(c.tool, c.arguments, _shown(c.answer or "")) for c in calls if c.ran)
+    shown = shown_results(agent, state, tuple(c.answer or "" for c in calls))
+    results = tuple(Message("tool", text, tool=c.tool) for c, text in zip(calls, shown, strict=True))
+    made = tuple(CallMade(c.tool, c.arguments, text) for c, text in zip(calls, shown, strict=True) if c.ran)
     known = {(m.tool, _as_compared(m.arguments)) for m in state.made}
     repeated = not made and any((c.tool, _as_compared(c.arguments)) in known for c in calls)
     state = count_answer(state, refused=not made)
@@ -243,9 +242,3 @@ def _question_ms(effect: CallTool) -> int:
 
 def refusal_text(because: str) -> str:
     return canonical_json({"refused": readable(because)})
-
-
-def _shown(text: str) -> str:
-    if len(text) <= RESULT_CHARS_MAX:
-        return text
-    return f"{text[:RESULT_CHARS_MAX]}… ({len(text) - RESULT_CHARS_MAX} more characters not shown)"

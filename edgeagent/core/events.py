@@ -89,8 +89,8 @@ class ModelFailed(msgspec.Struct, frozen=True, array_like=True, tag=4):
 class ToolReturned(msgspec.Struct, frozen=True, array_like=True, tag=5):
     """A tool ended well; `value` is its result as canonical JSON text.
 
-    `unshown` says why the result has no such form; the tool did what it does all the same. A long list or text is only
-    its part from `start` on; it has `total` elements, or characters, in all (0: as many as there are here).
+    `unshown` says why the result has no such form; the tool did its work all the same. Of a very long result `value`
+    is the beginning, a list or a text; `total` is then how many elements or characters there were (else 0).
     """
 
     at_ms: int
@@ -99,7 +99,6 @@ class ToolReturned(msgspec.Struct, frozen=True, array_like=True, tag=5):
     micros: int = 0
     unshown: str = ""
     total: int = 0
-    start: int = 0
     skew_ms: int = 0
 
 

@@ -50,6 +50,7 @@ from edgeagent.core.events import (
     steady_ms,
 )
 from edgeagent.core.limits import admit, limit_for_calls, limit_of_tool, spend_model_call, window_left, without_wait
+from edgeagent.core.results import told, with_shorter_results
 from edgeagent.core.state import (
     AwaitingCalls,
     AwaitingModel,
@@ -202,6 +203,7 @@ def _on_model_failed(agent: Agent, state: State, event: ModelFailed) -> Transiti
     if event.reason == "context_full" and phase.refits < REFITS_MAX:
         counted = density_from(event.prompt_tokens, prompt_bytes(agent, state))
         state = replace(state, density=min(DENSITY_MAX, max(counted, state.density * 5 // 4)))
+        state = with_shorter_results(agent, state, least=phase.refits + 1 == REFITS_MAX)
         return ask_model(agent, state, phase.choice, phase.closing, refits=phase.refits + 1)
     if event.reason == "time":
         return end_turn(agent, state, closing_text("", "seconds"), closed_by("seconds"))
@@ -215,8 +217,10 @@ def _on_tool_returned(agent: Agent, state: State, event: ToolReturned) -> Transi
     if returned is None:
         return state, ()  # Late, twice, or of a call that still waits for its yes.
     state, timers = outside.set_timers(agent, state, returned)
-    told = canonical_json({"done": f"its result cannot be shown, because {event.unshown}"}) if event.unshown else ""
-    state, effects = answer_call(agent, state, returned, told or event.value, ran=True)
+    answer = told(event.value, event.total) if event.total else event.value
+    if event.unshown:
+        answer = canonical_json({"done": f"its result cannot be shown, because {event.unshown}"})
+    state, effects = answer_call(agent, state, returned, answer, ran=True)
     return state, (*timers, *effects)
 
 

@@ -26,7 +26,7 @@ from edgeagent.driver.result import CannotShow, result_json
 from edgeagent.errors import ShapeError
 
 RESULT_BYTES_MAX = 64 * 1024
-"""The most of a result that is recorded; a tool that returns more is answered with the beginning and the size."""
+"""The most of a result that is recorded; of more it is the beginning, and how much there was."""
 
 LEFT_BEHIND_MAX = 16
 """Calls that may be left behind before no new one is started: something outside hangs, and threads are not free."""
@@ -113,8 +113,18 @@ def _returned(effect_id: int, value: Any) -> ToolReturned:
         text = result_json(value)
     except CannotShow as reason:
         return ToolReturned(0, effect_id, "null", unshown=str(reason))
-    content = text.encode()
-    if len(content) <= RESULT_BYTES_MAX:
+    if len(text.encode()) <= RESULT_BYTES_MAX:
         return ToolReturned(0, effect_id, text)
-    beginning = content[: RESULT_BYTES_MAX // 2].decode(errors="ignore")
-    return ToolReturned(0, effect_id, canonical_json({"beginning": beginning, "truncated_from_bytes": len(content)}))
+    whole = read_json(text)
+    if isinstance(whole, list) and (beginning := _first_elements(whole)):
+        return ToolReturned(0, effect_id, canonical_json(beginning), total=len(whole))
+    whole = whole if isinstance(whole, str) else text
+    return ToolReturned(0, effect_id, canonical_json(whole[: RESULT_BYTES_MAX // 8]), total=len(whole))
+
+
+def _first_elements(whole: list[Any]) -> list[Any]:
+    kept, room = 0, RESULT_BYTES_MAX // 2
+    while room >= 0 and kept < len(whole):
+        room -= len(canonical_json(whole[kept]).encode()) + 1
+        kept += room >= 0
+    return whole[:kept]

@@ -10,8 +10,9 @@ import pytest
 from edgeagent.core.agent import tool
 from edgeagent.core.effects import CallTool
 from edgeagent.core.events import ToolReturned
+from edgeagent.core.values import read_json
 from edgeagent.driver.result import CannotShow, result_json
-from edgeagent.driver.tool import _result_of
+from edgeagent.driver.tool import RESULT_BYTES_MAX, _result_of
 
 
 class Number(float):
@@ -87,3 +88,29 @@ def test_what_cannot_be_shown_is_done_all_the_same_and_says_why(value: object, b
     assert event.unshown
     assert because in event.unshown
     event.unshown.encode()
+
+
+@pytest.mark.parametrize(
+    ("value", "kept", "total"),
+    [
+        (list(range(100_000)), list, 100_000),
+        ("é" * 1_000_000, str, 1_000_000),
+        ("\x00" * 1_000_000, str, 1_000_000),
+        ({"rows": list(range(100_000))}, str, 588_900),
+        (["x" * 1_000_000], str, 1_000_004),
+    ],
+    ids=("list", "text", "controls", "object", "one element"),
+)
+def test_of_a_giant_result_the_beginning_is_recorded_and_how_much_there_was(
+    value: object, kept: type, total: int
+) -> None:
+    @tool(idempotent=True)
+    def act() -> object:
+        """Act."""
+        return value
+
+    event = _result_of(act, CallTool(7, "act", "{}", 5_000))
+    assert isinstance(event, ToolReturned)
+    assert isinstance(read_json(event.value), kept)
+    assert event.total == total
+    assert len(event.value.encode()) <= RESULT_BYTES_MAX
