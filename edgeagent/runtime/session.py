@@ -19,7 +19,7 @@ from edgeagent.core.events import Cancelled, Event, Heard, SessionStarted, UserS
 from edgeagent.core.replay import Step
 from edgeagent.core.state import State, Transition, is_resting
 from edgeagent.driver.base import Driver
-from edgeagent.errors import EdgeAgentError, TraceError
+from edgeagent.errors import EdgeAgentError, IllegalTransition, TraceError
 from edgeagent.runtime.answer import Answer, Taken, Turns, Word
 from edgeagent.runtime.attached import Attached, is_said
 from edgeagent.runtime.cursor import Cursor
@@ -100,7 +100,7 @@ class Session:
         self._loop = Loop(agent, step, files.trace, drivers, clock, state=state, watch=watch, steady_ms=steady)
         self._turns = Turns(self.trace_path, self.state)
         self._changed = threading.Condition()
-        self._is_worked, self._is_closed = False, False
+        self._is_worked, self._is_closed, self._worker = False, False, 0
         self._last: Callable[[], None] = lambda: None
         if self._doors.owner is not None:
             self._attach(self._doors.owner, self._doors.owner_name)
@@ -210,6 +210,7 @@ class Session:
 
         What is still outstanding is taken up when the session is opened again. Not to be called by a door's `watch`.
         """
+        self._refuse_within()
         with self._changed:
             if self._is_closed:
                 return
@@ -229,11 +230,12 @@ class Session:
 
     def _work(self, is_done: Callable[[], bool], work: Callable[[], object] | None = None) -> None:
         """Work in this thread, or wait until that is done by the thread that works."""
+        self._refuse_within()
         with self._changed:
             self._changed.wait_for(lambda: is_done() or not self._is_worked)
             if is_done():
                 return
-            self._is_worked = True
+            self._is_worked, self._worker = True, threading.get_ident()
         try:
             (work or self._loop.run)()
         except Exception as error:
@@ -241,8 +243,14 @@ class Session:
             raise
         finally:
             with self._changed:
-                self._is_worked = False
+                self._is_worked, self._worker = False, 0
                 self._changed.notify_all()
+
+    def _refuse_within(self) -> None:
+        """Refuse to wait for the work that the caller is part of."""
+        if self._worker == threading.get_ident():
+            text = "a door was shown something and waits for the session that shows it: post words, or use a thread"
+            raise IllegalTransition(text)
 
     def _abandon(self) -> None:
         """Let everyone who waits for an answer know that none comes."""
@@ -267,6 +275,7 @@ class Session:
 
     def _between(self, do: Callable[[], None]) -> None:
         """Do something between two transitions: here if nobody works, else in the thread that does."""
+        self._refuse_within()
         done: Future[None] = Future()
 
         def settle() -> None:

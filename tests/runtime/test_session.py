@@ -246,3 +246,32 @@ def test_an_attached_door_that_fails_is_let_go_of_and_the_session_goes_on(tmp_pa
 def test_what_fails_at_the_door_that_opened_the_session_is_its_own(tmp_path):
     with pytest.raises(ConnectionError):
         begun(tmp_path, Echo(), door=Broken())
+
+
+@pytest.mark.parametrize("waits", ["ask", "attach", "close"])
+def test_a_door_that_waits_for_the_session_that_shows_it_something_is_told_so(tmp_path, serve, waits):
+    """It would wait for ever."""
+
+    class Waits(QuietDoor):
+        def watch(self, event, state, effects):
+            {"ask": lambda: session.ask("And?"), "attach": lambda: session.attach(QuietDoor(), "b")}.get(
+                waits, session.close
+            )()
+
+    session = serve(begun(tmp_path, Echo(), door=(door := Listener())))
+    session.attach(Waits())
+    assert session.ask("one").text == "You said: one"
+    assert "waits for the session that shows it" in door.told[0]
+
+
+def test_a_door_may_post_words_while_it_is_shown_something(tmp_path, serve):
+    class Answers(QuietDoor):
+        def watch(self, event, state, effects):
+            if any(isinstance(effect, Say) and effect.text == "You said: one" for effect in effects):
+                words.append(session.post_words("two"))
+
+    words = []
+    session = serve(begun(tmp_path, Echo()))
+    session.attach(Answers())
+    session.ask("one")
+    assert words[0].answered.result(SECONDS).text == "You said: two"
