@@ -19,6 +19,7 @@ from edgeagent.request.mood import agrees, is_qualified, is_question, points_bac
         "Can you tell me what the temperature is?",
         "The door is open, isn't it?",
         "It is cold. Is the heater on?",
+        "Who is on the network right now?",
     ],
 )
 def test_what_wants_to_know_something_is_a_question(said):
