@@ -65,6 +65,7 @@ def points_back(request: str) -> bool:
 
 
 def _is_question(sentence: str) -> bool:
-    if _ORDERS.match(sentence) or _AGREEMENT.search(sentence):
+    if _ORDERS.match(sentence):
         return False
-    return sentence.rstrip("\"'’”) ").endswith("?") or _ASKS.match(sentence) is not None
+    is_asked = sentence.rstrip("\"'’”) ").endswith("?") and _AGREEMENT.search(sentence) is None
+    return is_asked or _ASKS.match(sentence) is not None

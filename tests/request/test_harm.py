@@ -208,6 +208,9 @@ ABOUT = (
 )
 QUESTIONS = (
     "What is {}?",
+    "What is {}, please?",
+    "Is {}, ok?",
+    "hey, why is {}, thanks?",
     "What's {}?",
     "Is {}?",
     "is {}",
