@@ -2,7 +2,7 @@
 
     python -m bench.accuracy.fit [--model NAME|FILE] [--rows N] [--threads N] [--keep FILE] [--write]
 
-For each request the model driver says what speaks for a call and against it (`LlamaDriver.evidence`), and, of the calls
+For each request the model driver says what speaks for a call and against it (`LlamaDriver.signs`), and, of the calls
 that it then makes, what says how sure they are (`LlamaDriver.sureness`). Of each a logistic sum is fitted over all sets
 together, every piece standardised and held small (ridge). The threshold that is shipped, for agents without a
 calibration, refuses a tenth of the rows that want a call, with the same say for each set. `--keep` notes the evidence
