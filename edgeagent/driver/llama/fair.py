@@ -6,6 +6,7 @@ Each session is served in its turn, and goes behind the others then; within a se
 from __future__ import annotations
 
 import threading
+import traceback
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -116,4 +117,8 @@ class FairQueue:
                     calls.append((on_place, place))
             self._told = places
         for on_place, place in calls:
-            on_place(place)
+            try:
+                on_place(place)
+            # Whoever is told is a session's own end: what it raises is said, and does not end the others.
+            except Exception:
+                traceback.print_exc()

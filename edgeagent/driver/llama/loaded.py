@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -139,7 +140,11 @@ class Loaded:
     def _work(self) -> None:
         while (job := self._queue.take()) is not None:
             began = time.monotonic()
-            job.work()
+            try:
+                job.work()
+            # Whatever one session's end raises is said, and does not end the others.
+            except Exception:
+                traceback.print_exc()
             if job.session:
                 self._seconds += (time.monotonic() - began - self._seconds) / 4
 

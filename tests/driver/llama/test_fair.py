@@ -83,3 +83,14 @@ def test_who_waits_for_a_job_is_woken_by_it():
     queue.put(job("a"))
     thread.join(10)
     assert taken == ["a"]
+
+
+def test_who_cannot_be_told_its_place_is_served_and_so_are_the_others(capsys):
+    def raises(place):
+        raise RuntimeError("no screen")
+
+    queue = FairQueue(9)
+    for session in "abc":
+        queue.put(job(session, on_place=raises))
+    assert order(queue) == ["a", "b", "c"]
+    assert "no screen" in capsys.readouterr().err

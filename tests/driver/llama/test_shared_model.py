@@ -145,6 +145,17 @@ def test_an_ask_that_is_cancelled_while_it_waits_is_answered_at_once(model):
     assert (event.effect_id, event.stop) == (1, "cancelled")
 
 
+def test_a_session_whose_inbox_raises_does_not_end_the_others(model, capfd):
+    def raises(event):
+        raise RuntimeError("no inbox")
+
+    driver, events = model.driver(TALKER), queue.Queue()
+    for post in (raises, events.put):
+        driver.submit(AskModel(1, (Message("user", "Hello."),), (), "answer", 1, 0, 1), post)
+    assert events.get(timeout=60).effect_id == 1
+    assert "no inbox" in capfd.readouterr().err
+
+
 def test_a_session_that_closes_leaves_the_model_to_the_others(model):
     first, second = Talk(model, TALKER, 1), Talk(model, TALKER, 2)
     first.say("Tell me a story.")
