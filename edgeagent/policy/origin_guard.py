@@ -332,7 +332,7 @@ class _Asker:
     def _writer(self, plain: str) -> str:
         """Say where a value that is not the user's was read, or that the model wrote it, and after what."""
         for message in reversed(self._messages()):
-            if message.role == "tool" and plain and plain in message.text:
+            if message.role in ("tool", "heard") and plain and plain in message.text:
                 label = self.labels.tools.get(message.tool)
                 outside = "" if label is not None and label.trusted else ", where outsiders can write"
                 return f"read in the output of {message.tool or 'a tool'}{outside}"
