@@ -41,7 +41,9 @@ class Service:
 
         Raises ConfigError where as many are open as may be, and what `edgeagent.open` raises.
         """
-        return self._serve(OpenRequest(agent=agent, door=name, state=self._state, **more), door or QuietDoor())
+        session = self._opened(OpenRequest(agent=agent, door=name, state=self._state, **more), door or QuietDoor())
+        self._threads[session.id].start()
+        return session
 
     def resume(self, *agents: Agent, door: Callable[[str], Door] | None = None, name: str = "") -> list[Session]:
         """Open every session of these agents again, as after a restart; `door` makes the door for a session's id."""
@@ -52,7 +54,9 @@ class Service:
             agent = by_name.get(read_about(directory).agent)
             if agent is not None:
                 request = OpenRequest(agent=agent, door=name, state=self._state, resume=directory.name)
-                opened.append(self._serve(request, door(directory.name) if door else QuietDoor()))
+                opened.append(self._opened(request, door(directory.name) if door else QuietDoor()))
+        for session in opened:  # Only now: what the first takes up must not keep the last from being opened.
+            self._threads[session.id].start()
         return opened
 
     def end(self, session: Session) -> None:
@@ -74,7 +78,7 @@ class Service:
         """Close the service."""
         self.close()
 
-    def _serve(self, request: OpenRequest, door: Door) -> Session:
+    def _opened(self, request: OpenRequest, door: Door) -> Session:
         with self._opening:
             if len(self.sessions) >= self._sessions_max:
                 raise ConfigError(f"{len(self.sessions)} sessions are open, and sessions_max is that: end one first")
@@ -82,7 +86,6 @@ class Service:
             self.sessions[session.id] = session
             thread = threading.Thread(target=self._work, args=(session, door), name=f"serve {session.id}", daemon=True)
             self._threads[session.id] = thread
-        thread.start()
         return session
 
     def _work(self, session: Session, door: Door) -> None:
