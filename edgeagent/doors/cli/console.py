@@ -1,4 +1,4 @@
-"""`edgeagent console DEVICE`: what the agent sees on a serial line, live; a person may break in and hand back."""
+"""`edgeagent console DEVICE`: the line as the agent sees it, live; a person may break in and hand back."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ from edgeagent.driver.line.profile import load_profile
 from edgeagent.errors import ConfigError, DriverUnavailable, ExitCode
 
 LEAVE = b"\x1c"  # Ctrl-\
+PASTED_MAX = 1 << 20
+"""What may wait to be typed; a device that does not read must not keep a person from leaving."""
+
 HELP = "Ctrl-] breaks in and hands back, Ctrl-\\ leaves"
 
 
@@ -47,7 +50,7 @@ def console(
         if mirror is None and not as_json:
             view = attach(device)
             click.echo(f"attached to the agent that owns {device}; {HELP}", err=True)
-            return _look(view, until)
+            return look_at(view, until)
     port = SerialPort(port_settings(device, load_profile(profile), baud))
     if as_json:
         port.watchers.append(_print_json)
@@ -67,7 +70,7 @@ def _own(console: Console, wanted: str | None, until: float | None, as_json: boo
             return _wait(console, until)
         console.break_in()
         click.echo(f"{console.port.settings.identity} is open and yours; Ctrl-\\ leaves", err=True)
-        return _look(_own_view(mirror), until)
+        return look_at(own_view(mirror), until)
     finally:
         mirror.close()
 
@@ -83,7 +86,8 @@ def _offer(mirror: Mirror, wanted: str | None) -> None:
         raise ConfigError(f"--mirror is {wanted!r}; give pty, tcp or tcp:PORT")
 
 
-def _own_view(mirror: Mirror) -> socket.socket:
+def own_view(mirror: Mirror) -> socket.socket:
+    """Return our end of a view of the line that we hold ourselves."""
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
     mirror.add_view(theirs)
@@ -102,31 +106,51 @@ def _wait(console: Console, until: float | None) -> ExitCode:
     return ExitCode.DONE
 
 
-def _look(view: socket.socket, until: float | None) -> ExitCode:
-    """Carry bytes between this terminal and the view until one of them ends."""
+def look_at(view: socket.socket, until: float | None, shown_on: str = "stdout") -> ExitCode:
+    """Carry bytes between this terminal and the view until one of them ends. Keys are always read, so one may leave."""
+    view.setblocking(False)
+    waiting = b""
     with _raw_terminal() as keys, view, selectors.SelectSelector() as selector:
-        selector.register(view, selectors.EVENT_READ)
         if keys is not None:
             selector.register(keys, selectors.EVENT_READ)
         while until is None or time.monotonic() < until:
+            _select_view(selector, view, bool(waiting))
             left = None if until is None else max(0.0, until - time.monotonic())
-            for key, _ in selector.select(left):
+            for key, events in selector.select(left):
                 if key.fileobj is view:
-                    portion = view.recv(4_096)
-                    if not portion:
+                    if events & selectors.EVENT_READ and not _shown(view, shown_on):
                         return ExitCode.DONE
-                    sys.stdout.buffer.write(portion)
-                    sys.stdout.buffer.flush()
-                else:
-                    assert keys is not None
-                    typed = os.read(keys, 1_024)
-                    if not typed:
-                        selector.unregister(keys)
-                        continue
-                    view.sendall(typed.partition(LEAVE)[0])
-                    if LEAVE in typed:
-                        return ExitCode.DONE
+                    if events & selectors.EVENT_WRITE and waiting:
+                        waiting = waiting[view.send(waiting) :]
+                    continue
+                assert keys is not None
+                typed = os.read(keys, 4_096)
+                if not typed:
+                    selector.unregister(keys)
+                if LEAVE in typed:
+                    with contextlib.suppress(BlockingIOError):
+                        view.send(waiting + typed.partition(LEAVE)[0])
+                    return ExitCode.DONE
+                waiting = (waiting + typed)[:PASTED_MAX]
     return ExitCode.DONE
+
+
+def _select_view(selector: selectors.BaseSelector, view: socket.socket, writes: bool) -> None:
+    wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if writes else 0)
+    known = selector.get_map().get(view)
+    if known is None:
+        selector.register(view, wanted)
+    elif known.events != wanted:
+        selector.modify(view, wanted)
+
+
+def _shown(view: socket.socket, shown_on: str) -> bool:
+    """Print what the view gives; return whether it is still there."""
+    portion = view.recv(4_096)
+    out = sys.stderr.buffer if shown_on == "stderr" else sys.stdout.buffer
+    out.write(portion)
+    out.flush()
+    return bool(portion)
 
 
 @contextlib.contextmanager

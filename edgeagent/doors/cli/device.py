@@ -11,13 +11,14 @@ import click
 import msgspec
 
 from edgeagent.core.agent import Tool
+from edgeagent.doors.cli.device_help import answer, interrupt, learn
 from edgeagent.driver.device.bus_profile import is_bus_profile, load_bus_profile
 from edgeagent.driver.device.bus_tools import BusDevice
 from edgeagent.driver.device.device import device_of, port_settings
 from edgeagent.driver.device.device_tools import DeviceTools
 from edgeagent.driver.line.console import Console
 from edgeagent.driver.line.consoles import identified, kinds
-from edgeagent.driver.line.identity import holder_of, ports_here
+from edgeagent.driver.line.identity import BY_ID, holder_of, in_container, ports_here
 from edgeagent.driver.line.port import SerialPort
 from edgeagent.driver.line.profile import Profile, load_profile, shipped_profiles
 from edgeagent.driver.line.view import View
@@ -33,6 +34,10 @@ def device() -> None:
 
     Example: edgeagent device list
     """
+
+
+for each in (interrupt, answer, learn):
+    device.add_command(each)
 
 
 @device.command("list")
@@ -52,6 +57,12 @@ def list_ports(as_json: bool) -> ExitCode:
             click.echo(f"{port.identity:<36} {port.device:<16} {port.description}{held}")
     if not found and not as_json:
         click.echo("no serial port is here; a pty (/dev/pts/N) or a URL (socket://host:port) works too", err=True)
+    if not as_json and in_container() and not BY_ID.exists():
+        click.echo(
+            "inside a container: its by-id names are outside. Start it with -v /dev/serial:/dev/serial:ro, and "
+            "--device for the port, or --device-cgroup-rule for one that comes and goes",
+            err=True,
+        )
     return ExitCode.DONE
 
 

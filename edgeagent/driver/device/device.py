@@ -21,6 +21,9 @@ from edgeagent.driver.line.profile import Profile, load_profile
 from edgeagent.errors import ConfigError, DriverUnavailable
 
 OPEN_S = 2.0
+SILENT_MAX = 2
+"""After so many uses in a row without a byte a network connection is made anew."""
+
 ENTER_S = 15.0
 """How long a boot loader may take to its prompt after the line was opened."""
 
@@ -54,6 +57,7 @@ class Device:
         self._mirror: Mirror | None = None
         self._console: Console | None = None
         self._opening = threading.Lock()
+        self._silent, self._heard = 0, -1
         self._guarded = DeviceTools(self.profile, self.console, ruled=ruled)
 
     @property
@@ -68,9 +72,10 @@ class Device:
     def console(self) -> Console:
         """Return the open console; open the line, or find it again after it was lost. Raises DriverUnavailable."""
         with self._opening:
-            if self._console is not None and self.port.is_open:
+            if self._console is not None and self.port.is_open and not self._fell_silent():
                 return self._console
             self.port.reopen(OPEN_S)
+            self._silent, self._heard = 0, self.port.offset
             self._console = self._console or Console(self.port, self.profile)
             if self._mirrored and self._mirror is None:
                 self._mirror = Mirror(self._console)
@@ -91,6 +96,12 @@ class Device:
         if not self.profile.wake:
             raise ConfigError(f"profile {self.profile.name} has no wake: name the lines that are worth a turn")
         return Listener(self.console, hear, self.port.offset)
+
+    def _fell_silent(self) -> bool:
+        """Count uses without a byte heard. A connection over a network may be dead and not know (ser2net#33)."""
+        heard, self._heard = self._heard, self.port.offset
+        self._silent = self._silent + 1 if heard == self._heard else 0
+        return self._silent >= SILENT_MAX and "://" in self.where
 
     @property
     def ready(self) -> bool:

@@ -1,4 +1,4 @@
-"""Which port is meant? A USB serial number, vendor and product, a by-id name or a URL; kernel names come last.
+"""Identity of a port: a USB serial number, vendor and product, a by-id name or a URL; kernel names come last.
 
 `/dev/ttyUSB0` is whatever was plugged in first; a board that comes back after an unplug may well be `/dev/ttyUSB1`.
 """
@@ -94,6 +94,11 @@ def _by_usb(identity: str, found: tuple[PortFound, ...]) -> str:
         devices = ", ".join(port.identity for port in fitting)
         raise ConfigError(f"{identity} fits {len(fitting)} ports ({devices}): name one of them by its serial number")
     return fitting[0].device
+
+
+def in_container() -> bool:
+    """Return whether this process runs in a container, as docker and podman mark one."""
+    return any(Path(mark).exists() for mark in ("/.dockerenv", "/run/.containerenv"))
 
 
 def why_not_opened(path: str, number: int, detail: str = "") -> str:

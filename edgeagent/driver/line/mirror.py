@@ -1,4 +1,4 @@
-"""Who else sees the console? Views of the live line, and a person who may break in: over a socket, a pty or TCP.
+"""Views of a console's live line, and a person who may break in: over a socket, a pty or TCP.
 
 A view gets every byte the device sends. Ctrl-] breaks in (the agent pauses) and hands back; what is typed before that
 goes nowhere. A view that does not read is dropped; it never holds up the line.
@@ -25,6 +25,9 @@ BREAK_IN = 0x1D
 
 RECENT_BYTES = 4_096
 """What a new view is shown first: the last screen or two."""
+
+TYPED_S = 0.5
+"""How long the line may take for what a person typed; what it has not taken then is lost, and that is said."""
 
 TAKEN = b"\r\n[edgeagent: you have the console, the agent waits; Ctrl-] hands it back]\r\n"
 GIVEN = b"\r\n[edgeagent: handed back to the agent]\r\n"
@@ -147,7 +150,11 @@ class Mirror:
                 self._turn_over()
             elif self.console.person_has_it:
                 with contextlib.suppress(LinkLost, ValueError):
-                    self.console.person_types(portion)
+                    taken = self.console.person_types(portion, TYPED_S)
+                    if taken < len(portion):  # It does not read: whoever types must still be heard when they leave.
+                        self._tell(
+                            f"\r\n[edgeagent: the device does not take {len(portion) - taken} keys]\r\n".encode()
+                        )
 
     def _turn_over(self) -> None:
         if self.console.person_has_it:

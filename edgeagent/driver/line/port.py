@@ -1,4 +1,4 @@
-"""Who owns a serial line, and what came over it? One thread holds it; every byte is kept with its time.
+"""Serial line with one owner, and what came over it. One thread holds it; every byte is kept with its time.
 
 Laws: opening never touches a modem line, so it never resets a board; `reset` is an effect of its own. Nothing that
 arrives between two turns is lost. However a line goes away, that is one `LinkLost`. What was accepted is counted.
@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import select
-import termios
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Literal
 
 from msgspec import Struct
 
-from edgeagent.driver.line.identity import holder_of, holders, locate, why_not_opened
+from edgeagent.driver.line.identity import locate
+from edgeagent.driver.line.opening import FOREIGN, configure_again, descriptor_of, opened
+from edgeagent.driver.line.opening import PortBusy as PortBusy
+from edgeagent.driver.line.opening import PortSettings as PortSettings
 from edgeagent.driver.line.screen import Redactor
 from edgeagent.errors import DriverUnavailable
 
@@ -41,17 +42,6 @@ BACK_OFF_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 Who = Literal["device", "agent", "person", "port"]
 
 
-class PortSettings(Struct, frozen=True):
-    """How to speak on the line. `flow` is hardware (rtscts), software (xonxoff) or none."""
-
-    identity: str
-    baud: int = 115_200
-    data_bits: Literal[5, 6, 7, 8] = 8
-    parity: Literal["N", "E", "O"] = "N"
-    stop_bits: Literal[1, 2] = 1
-    flow: Literal["none", "rtscts", "xonxoff"] = "none"
-
-
 class Moment(Struct, frozen=True):
     """Something on the line: bytes that the device, the agent or a person sent, or a note of the port itself."""
 
@@ -67,10 +57,6 @@ class LinkLost(DriverUnavailable):
     def __init__(self, because: str, last_byte_at_ns: int) -> None:
         super().__init__(because)
         self.last_byte_at_ns = last_byte_at_ns
-
-
-class PortBusy(DriverUnavailable):
-    """Somebody else owns the line; the text says who."""
 
 
 class _Outgoing:
@@ -109,7 +95,7 @@ class SerialPort:
         if self._thread is not None:
             raise DriverUnavailable(f"{self.settings.identity} is open already")
         place = locate(self.settings.identity)
-        self._line = _opened(place, self.settings)
+        self._line = opened(place, self.settings)
         self._closing, self._lost = False, None
         self._wake = os.pipe()
         self._note(f"opened {place}")
@@ -228,7 +214,7 @@ class SerialPort:
         """Set speed and format of the line once more, and note why: an adapter may have lost them."""
         self._note(f"{because} again")
         with contextlib.suppress(*FOREIGN):
-            self._line.baudrate = self.settings.baud  # Reconfigures the line even if nothing differs.
+            configure_again(self._line)
 
     def send_break(self, seconds: float = 0.25) -> None:
         """Hold the line in break condition. Raises DriverUnavailable where it cannot."""
@@ -243,8 +229,8 @@ class SerialPort:
     def _own(self) -> None:
         because = "closed"
         try:
-            if hasattr(self._line, "fileno") and _descriptor(self._line) >= 0:
-                self._serve_descriptor(_descriptor(self._line))
+            if hasattr(self._line, "fileno") and descriptor_of(self._line) >= 0:
+                self._serve_descriptor(descriptor_of(self._line))
             else:
                 self._serve_polling()
         except FOREIGN as error:
@@ -358,86 +344,3 @@ def _nonempty(portion: bytes) -> bytes:
     if not portion:
         raise OSError(errno.EIO, "end of file")
     return portion
-
-
-# What a port raises when it is unplugged, over the calls we make: SerialException and OSError (one is the other),
-# termios.error, and TypeError or ValueError when its descriptor is gone already.
-FOREIGN = (OSError, termios.error, TypeError, ValueError, EOFError)
-
-
-def _descriptor(line: Any) -> int:
-    try:
-        return int(line.fileno())
-    except (*FOREIGN, AttributeError):
-        return -1  # rfc2217 has none: its bytes come through a thread of its own.
-
-
-def _opened(place: str, settings: PortSettings) -> Any:
-    import serial  # The extra `serial`; needed only once a port is opened.
-
-    line = serial.serial_for_url(place, do_not_open=True)
-    line.baudrate, line.bytesize = settings.baud, settings.data_bits
-    line.parity, line.stopbits = settings.parity, settings.stop_bits
-    line.rtscts, line.xonxoff = settings.flow == "rtscts", settings.flow == "xonxoff"
-    line.timeout = 0
-    own_device = place.startswith("/")
-    if own_device:
-        line.exclusive = True
-        _refuse_if_held(place)
-    try:
-        with _untouched(line):
-            line.open()
-        if own_device:
-            _settle(place, line.fd)
-    except FOREIGN as error:
-        with contextlib.suppress(*FOREIGN):
-            line.close()
-        raise _as_ours(place, error) from None
-    return line
-
-
-def _refuse_if_held(place: str) -> None:
-    """Refuse a device that another program reads without a lock: two readers steal each other's bytes.
-
-    A pseudo-terminal is left out: the program behind it may keep its own end open.
-    """
-    if not os.path.realpath(place).startswith("/dev/pts/") and holders(place):
-        raise PortBusy(why_not_opened(place, errno.EBUSY))
-
-
-def _as_ours(place: str, error: BaseException) -> DriverUnavailable:
-    number = getattr(error, "errno", None) or 0
-    text = why_not_opened(place, number, str(error))
-    if number in (errno.EBUSY, errno.EAGAIN) or holder_of(place):
-        return PortBusy(why_not_opened(place, errno.EBUSY))
-    return DriverUnavailable(text)
-
-
-@contextlib.contextmanager
-def _untouched(line: Any) -> Iterator[None]:
-    """While it opens, keep pyserial from setting modem lines (resets boards) and from throwing the banner away."""
-    names = (
-        "_update_dtr_state",
-        "_update_rts_state",
-        "_reset_input_buffer",
-        "reset_input_buffer",
-        "reset_output_buffer",
-    )
-    for name in names:
-        if hasattr(line, name):
-            setattr(line, name, lambda: None)
-    try:
-        yield
-    finally:
-        for name in names:
-            line.__dict__.pop(name, None)
-
-
-def _settle(place: str, descriptor: int) -> None:
-    """No edge at close either (micropython#9659), and nobody else may open the device while we hold it."""
-    attributes = termios.tcgetattr(descriptor)
-    attributes[2] &= ~termios.HUPCL
-    termios.tcsetattr(descriptor, termios.TCSANOW, attributes)
-    # A pseudo-terminal keeps this mark after we are gone, because its other end lives on; there the lock must do.
-    if not os.path.realpath(place).startswith("/dev/pts/"):
-        fcntl.ioctl(descriptor, termios.TIOCEXCL)

@@ -155,3 +155,66 @@ def test_a_person_types_at_the_console_through_a_pipe(pump: str) -> None:
 
 def test_a_mirror_that_is_none_is_refused(pump: str) -> None:
     assert "give pty" in str(run(console, pump, "--mirror", "udp").exception)
+
+
+@pytest.fixture
+def deaf() -> Iterator[str]:
+    """A device that never reads; gives its path."""
+    end, ours = pty.openpty()
+    tty.setraw(ours)
+    yield os.ttyname(ours)
+    os.close(ours)
+    os.close(end)
+
+
+@pytest.mark.parametrize(("leave", "options"), [(b"\x1c", []), (b"", ["--for", "1"])])
+def test_tio_178_a_device_that_does_not_read_can_be_left(deaf: str, leave: bytes, options: list[str]) -> None:
+    code = "from edgeagent.doors.cli.console import console; console()"
+    command = [sys.executable, "-c", code, deaf, *options]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    pasted = b"x" * 300_000 + leave
+    done = subprocess.run(command, input=pasted, capture_output=True, timeout=60, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_person_interrupts_what_runs(pump: str) -> None:
+    result = run(device, "interrupt", pump)
+    assert "state" in result.output
+
+
+def test_a_person_answers_a_question(pump: str) -> None:
+    result = run(device, "answer", pump, "show pressure inlet")
+    assert "2.25 bar" in result.output
+
+
+def test_an_answer_goes_through_the_agent_that_owns_the_line(pump: str, profile: str) -> None:
+    from edgeagent.driver.device.device import Device
+
+    owner = Device(pump, profile)
+    try:
+        owner.console()
+        assert "2.25 bar" in run(device, "answer", pump, "show pressure inlet").output
+        assert not owner.console().person_has_it
+    finally:
+        owner.close()
+
+
+def test_an_answer_to_a_password_prompt_is_refused() -> None:
+    end, ours = pty.openpty()
+    tty.setraw(ours)
+    try:
+        os.write(end, b"\r\nPassword: ")
+        assert "only through a log-in" in str(run(device, "answer", os.ttyname(ours), "s3cret").exception)
+    finally:
+        os.close(ours)
+        os.close(end)
+
+
+def test_a_profile_is_learnt_from_a_person(pump: str) -> None:
+    code = "from edgeagent.doors.cli.device import device; device()"
+    command = [sys.executable, "-c", code, "learn", pump, "--name", "pump", "--for", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    typed = b"\rshow pressure inlet\r"
+    done = subprocess.run(command, input=typed, capture_output=True, timeout=60, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b'name = "pump"' in done.stdout

@@ -372,3 +372,35 @@ def test_pexpect_238_a_long_command_in_a_real_shell_is_executed_once(real_shell:
     text = "x" * 200
     assert real_shell.run(f"n=$((n+1)); echo {text}") == Done(text)
     assert real_shell.run("echo $n") == Done("1")
+
+
+def test_satpulse_117_garbage_has_the_lines_settings_applied_again_and_is_said(board: Board, console: Console) -> None:
+    with contextlib.suppress(OSError):
+        os.write(board.device, bytes(range(128, 255)) * 20)
+    time.sleep(0.1)
+    console.look()
+    notes = [moment.note for moment in console.port.timeline() if moment.who == "port"]
+    assert any("mostly no text" in note for note in notes), notes
+
+
+def test_text_of_any_language_is_no_garbage(board: Board, console: Console) -> None:
+    board.say("温度 21,5 °C – alles in Ordnung\r\n" * 100)
+    time.sleep(0.1)
+    console.look()
+    assert not any("no text" in moment.note for moment in console.port.timeline())
+
+
+def test_the_password_is_not_typed_at_a_log_in_that_gave_up_meanwhile(board: Board, console: Console) -> None:
+    """labgrid#545: while the password was being fetched the log-in timed out; then it was typed as a user's name."""
+    board.commands = lambda command: None
+
+    def password() -> str:
+        board.say("\r\nLogin timed out after 60 seconds\r\n\r\nboard login: ")
+        time.sleep(0.2)
+        return "s3cret"
+
+    board.say("\r\nboard login: ")
+    time.sleep(0.1)
+    board.prompt = "Password: "
+    console.log_in("root", password, 2.0)
+    assert "s3cret" not in board.executed

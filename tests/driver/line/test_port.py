@@ -398,6 +398,17 @@ def test_a_socket_is_a_port_too() -> None:
     listening.close()
 
 
+def test_ser2net_33_a_network_line_is_kept_alive() -> None:
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = SerialPort(PortSettings(f"socket://127.0.0.1:{listening.getsockname()[1]}"))
+    port.open()
+    connection = port._line._socket
+    assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 15
+    port.close()
+    listening.close()
+
+
 # -- which port
 
 
