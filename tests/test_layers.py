@@ -77,6 +77,7 @@ VERBS_OF_ROOMS = {
     "cli/check.py": {"codec", "grammar", "models", "shape"},  # looks into every room before anything runs
     "cli/console.py": {"driver"},  # a person at a line; there is no agent
     "cli/device.py": {"driver"},
+    "cli/device_help.py": {"driver"},
     "cli/grammar.py": {"codec", "grammar", "shape"},
     "cli/model.py": {"models"},
     "cli/policy.py": {"policy", "trace"},
