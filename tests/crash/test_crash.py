@@ -26,6 +26,7 @@ EVERY = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EVERY)
 def test_no_crash_loses_what_was_promised_or_repeats_what_must_not_be(name: str, tmp_path: Path) -> None:
     outcomes = list(groups(tmp_path, EVERY[name])[name]())

@@ -364,6 +364,7 @@ def test_random_bytes_after_the_magic_are_only_ever_a_model_error(fuzzed: Path, 
     only_model_error(fuzzed, b"GGUF\3\0\0\0" + tail)
 
 
+@pytest.mark.long
 @given(flips=st.lists(st.tuples(st.integers(0, 10_000), st.integers(1, 255)), min_size=1, max_size=4))
 @settings(max_examples=600, deadline=2_000)
 def test_flipped_bits_are_only_ever_a_model_error(fuzzed: Path, flips: list[tuple[int, int]]) -> None:

@@ -27,7 +27,9 @@ from edgeagent.models.disk import Progress, no_progress, store_root
 
 # Not compressible, so that a wheel is about as large as what is in it, as a real one is.
 CONTENT = random.Random(1).randbytes(3_000_000)
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.long  # pip itself runs in nearly each of them.
 
 
 def wheel_bytes(project: str, version: str, member: str, content: bytes) -> dict[str, bytes]:

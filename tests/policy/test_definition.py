@@ -193,6 +193,7 @@ def in_reelays_words(f):
             return "{said}"
 
 
+@pytest.mark.long
 @given(
     st.recursive(oracle_atoms, oracle_grown, max_leaves=6),
     st.lists(st.sampled_from(["called", "said", "other"]), min_size=1, max_size=16),

@@ -207,6 +207,7 @@ def event_of(written, at_ms, open_effects):
     }[kind]()
 
 
+@pytest.mark.long
 @given(st.lists(st.tuples(events, st.integers(0, 2_000)), max_size=40))
 @settings(max_examples=400, deadline=None)
 def test_no_sequence_of_events_passes_a_limit_or_keeps_the_run_from_ending(written):
@@ -246,6 +247,7 @@ SUB_CALL = '{"name": "sub", "arguments": {"request": "go"}}'
 family_events = st.one_of(events, st.tuples(st.just("ask"), st.sampled_from([SUB_CALL, f"[{SUB_CALL}, {SUB_CALL}]"])))
 
 
+@pytest.mark.long
 @given(st.lists(st.tuples(family_events, st.integers(0, 2_000)), max_size=40))
 @settings(max_examples=400, deadline=None)
 def test_sub_agents_cannot_pass_the_limits_of_the_agent_above(written):
@@ -282,6 +284,7 @@ def test_sub_agents_cannot_pass_the_limits_of_the_agent_above(written):
     assert_ends(step, state, open_effects, FAMILY)
 
 
+@pytest.mark.long
 def test_every_run_with_a_sub_agent_ends_within_its_limits():
     sub = Agent(name="sub", tools=(look,), budget=Budget(steps=2, tool_calls=1))
     above = Agent(

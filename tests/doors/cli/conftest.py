@@ -13,13 +13,12 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.fixture
-def edgeagent(tmp_path):
-    """A function that runs the command in a folder of its own and returns the finished process."""
+def runner(folder):
+    """A function that runs the command in this folder and returns the finished process."""
     environment = {
         **os.environ,
-        "EDGEAGENT_STATE": str(tmp_path / "state"),
-        "EDGEAGENT_GREENHOUSE": str(tmp_path),
+        "EDGEAGENT_STATE": str(folder / "state"),
+        "EDGEAGENT_GREENHOUSE": str(folder),
         "PYTHONPATH": str(ROOT),
         "NO_COLOR": "1",
     }
@@ -32,7 +31,7 @@ def edgeagent(tmp_path):
             capture_output=True,
             text=True,
             timeout=timeout,
-            cwd=tmp_path,
+            cwd=folder,
             env={**environment, **more},
             check=False,
         )
@@ -40,13 +39,31 @@ def edgeagent(tmp_path):
     return run
 
 
+def write_script(folder, *answers):
+    """Write a model script and return the model's name."""
+    file = folder / "script.json"
+    file.write_text(json.dumps([a if isinstance(a, str) else json.dumps(a) for a in answers]))
+    return f"script:{file}"
+
+
+@pytest.fixture
+def edgeagent(tmp_path):
+    """A function that runs the command in a folder of its own and returns the finished process."""
+    return runner(tmp_path)
+
+
 @pytest.fixture
 def script(tmp_path):
     """A function that writes a model script and returns the model's name."""
+    return lambda *answers: write_script(tmp_path, *answers)
 
-    def write(*answers):
-        file = tmp_path / "script.json"
-        file.write_text(json.dumps([a if isinstance(a, str) else json.dumps(a) for a in answers]))
-        return f"script:{file}"
 
-    return write
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory):
+    """The state folder after a session of the greenhouse that has ended well; to be copied, not changed."""
+    folder = tmp_path_factory.mktemp("recorded")
+    read = {"name": "read_sensor", "arguments": {"sensor": "soil_moisture"}}
+    model = write_script(folder, read, "It is dry.", "Still dry.")
+    ended = runner(folder)("run", ROOT / "examples" / "greenhouse.py", "How dry is it?", "--model", model)
+    assert ended.returncode == 0, ended.stderr
+    return folder / "state"
