@@ -21,18 +21,30 @@ WAITING_MAX = 8
 TIMERS_MAX = 16
 """Timers that may be set at once; a bound against a model that sets one in every turn."""
 
+PIPED = "stdin"
+"""The source of text that was piped in beside a user's word. It begins no turn: it is read in the one that follows."""
+
 HEARD_CHARS_MAX = 2_000
 """The most of what is heard that the model is shown."""
 
 
 def on_heard(agent: Agent, state: State, event: Heard) -> Transition:
     """Let what was heard begin a turn, if the agent listens to its source."""
-    if event.source not in agent.hears:
+    if not is_heard(agent, event):
         return state, ()
     text = event.text
-    if len(text) > HEARD_CHARS_MAX:
-        text = f"{text[:HEARD_CHARS_MAX]}… ({len(text) - HEARD_CHARS_MAX} more characters not shown)"
-    return _take_in(agent, state, Waiting(Message("heard", text, tool=event.source)))
+    most = max(HEARD_CHARS_MAX, state.context_tokens) if event.source == PIPED else HEARD_CHARS_MAX
+    if len(text) > most:
+        text = f"{text[:most]}… ({len(text) - most} more characters not shown)"
+    came = Waiting(Message("heard", text, tool=event.source))
+    if event.source == PIPED and isinstance(state.phase, Idle):
+        return replace(state, waiting=(*state.waiting, came)[-WAITING_MAX:]), ()
+    return _take_in(agent, state, came)
+
+
+def is_heard(agent: Agent, event: Heard) -> bool:
+    """Whether anybody listens to its source."""
+    return event.source == PIPED or event.source in agent.hears
 
 
 def on_timer_fired(agent: Agent, state: State, event: TimerFired) -> Transition:

@@ -162,7 +162,8 @@ def _start_session(state: State, event: SessionStarted) -> State:
 def _on_user_said(agent: Agent, state: State, text: str) -> Transition:
     match state.phase:
         case Idle():
-            return begin_turn(agent, state, Message("user", text))
+            piped = tuple(each.message for each in state.waiting)  # Nothing else waits while nothing runs.
+            return begin_turn(agent, replace(state, waiting=()), Message("user", text), piped)
         case Finished(reason=reason):
             state, say_id = next_id(state)
             return state, (Say(say_id, f"This session has ended ({reason}). Start a new one."),)

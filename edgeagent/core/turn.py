@@ -26,13 +26,16 @@ from edgeagent.core.state import AwaitingModel, Finished, Idle, State, Transitio
 from edgeagent.core.values import Choice, Message, Outcome
 
 
-def begin_turn(agent: Agent, state: State, first: Message) -> Transition:
-    """Begin a turn with the user's word, or with what came from outside; first of all say what was missed."""
+def begin_turn(agent: Agent, state: State, first: Message, beside: tuple[Message, ...] = ()) -> Transition:
+    """Begin a turn with the user's word, or with what came from outside; first of all say what was missed.
+
+    `beside` is what was handed over with the user's word and is not theirs.
+    """
     missed = (Message("heard", f"{state.missed} earlier messages were dropped: too many at once"),)
     state = replace(
         state,
         turn=state.turn + 1,
-        current=(*missed, first) if state.missed else (first,),
+        current=(*missed, *beside, first) if state.missed else (*beside, first),
         missed=0,
         made=(),
         trouble=None,

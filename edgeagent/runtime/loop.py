@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish, Say, SetTimer
 from edgeagent.core.events import Event, Heard, UserSaid
+from edgeagent.core.outside import is_heard
 from edgeagent.core.replay import Step
 from edgeagent.core.state import State, is_resting
 from edgeagent.core.text import TEXT_BYTES_MAX, cleaned
@@ -63,7 +64,7 @@ class Loop:
 
         Raises ConfigError for a word of the user that is too long to be kept.
         """
-        if isinstance(event, Heard) and event.source not in self._agent.hears:
+        if isinstance(event, Heard) and not is_heard(self._agent, event):
             return  # Nobody listens; a flood of it must not fill the trace.
         if isinstance(event, UserSaid) and len(event.text.encode("utf-8", "replace")) > TEXT_BYTES_MAX:
             raise ConfigError(

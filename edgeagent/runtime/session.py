@@ -111,6 +111,11 @@ class Session:
         return self.directory.name
 
     @property
+    def agent(self) -> Agent:
+        """Whose session this is."""
+        return self._agent
+
+    @property
     def state(self) -> State:
         """The state after the last event."""
         return self._loop.state

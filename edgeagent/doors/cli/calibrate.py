@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 import msgspec
-import orjson
 
 from edgeagent.doors.cli.options import model_options, settings_from, state_option
+from edgeagent.doors.cli.terminal import tell, tell_row
 from edgeagent.errors import ConfigError
 from edgeagent.runtime import calibration
 from edgeagent.runtime.config import state_root
@@ -46,7 +46,7 @@ def calibrate(agent: str, as_json: bool, state: Path | None, **options: Any) -> 
         driver.close()
     file = calibration.write_calibration(state_root(settings), loaded, found)
     if as_json:
-        print(orjson.dumps({"agent": loaded.name, "file": str(file), **msgspec.to_builtins(found)}).decode())
+        tell_row({"agent": loaded.name, "file": str(file), **msgspec.to_builtins(found)})
     else:
         _tell(loaded.name, found, file)
     return 0
@@ -59,9 +59,9 @@ def _show_progress(done: int, total: int) -> None:
 
 def _tell(name: str, found: calibration.Calibration, file: Path) -> None:
     for path, each in found.thresholds.items():
-        print(f"{path or name}: a call from log-odds {each.needed:g} on; below lie")
-        print(f"  {each.unrelated_refused} of {each.unrelated} unrelated requests")
-        print(f"  {each.examples_refused} of {each.examples} examples of its tools")
+        tell(f"{path or name}: a call from log-odds {each.needed:g} on; below lie")
+        tell(f"  {each.unrelated_refused} of {each.unrelated} unrelated requests")
+        tell(f"  {each.examples_refused} of {each.examples} examples of its tools")
         if not each.examples:
-            print('  no tool has examples: give some, @tool(examples=["…"]), or good requests may be refused')
-    print(f"kept in {file}")
+            tell('  no tool has examples: give some, @tool(examples=["…"]), or good requests may be refused')
+    tell(f"kept in {file}")

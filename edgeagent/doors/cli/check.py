@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +11,7 @@ from edgeagent.codec.dialect import dialect_called
 from edgeagent.core.agent import Agent
 from edgeagent.doors.cli.grammar import relaxed_in_words
 from edgeagent.doors.cli.options import model_options, settings_from
+from edgeagent.doors.cli.terminal import tell, tell_row
 from edgeagent.errors import EdgeAgentError, ExitCode, ModelError
 from edgeagent.grammar.calls import grammar_of, lowered_call
 from edgeagent.runtime.config import Settings
@@ -143,6 +142,6 @@ def _look_at_model(agent: Agent, settings: Settings, *, verbose: bool) -> str:
 
 def _show(name: str, found: str, good: bool, as_json: bool) -> None:
     if as_json:
-        print(json.dumps({"check": name, "ok": good, "found": found}, ensure_ascii=False), flush=True)
+        tell_row({"check": name, "ok": good, "found": found})
         return
-    print(f"{'ok  ' if good else 'FAIL'} {name:<11} {found}", file=sys.stdout, flush=True)
+    tell(f"{'ok  ' if good else 'FAIL'} {name:<11} {found}", lines=True)

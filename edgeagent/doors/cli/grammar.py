@@ -11,6 +11,7 @@ import click
 from edgeagent.codec.dialect import dialect_called
 from edgeagent.core.agent import Agent, Tool
 from edgeagent.core.from_user import narrowed
+from edgeagent.doors.cli.terminal import pass_on, tell
 from edgeagent.errors import ConfigError, ExitCode
 from edgeagent.grammar.calls import GrammarEngine, grammar_of, lowered_call
 from edgeagent.runtime.wiring import load_agent
@@ -79,16 +80,16 @@ def grammar(
     assert agent is not None, "said above"
     if out is None:
         text, wider = _made(Wanted(agent, tool, engines[0], dialect), said)
-        click.echo(text, nl=False)
+        pass_on(text)
         for each in wider:
-            click.echo(each, err=True)
+            tell(each, err=True)
         return int(ExitCode.DONE)
     out.mkdir(parents=True, exist_ok=True)
     for each in engines:
         one = Wanted(agent, tool, each, dialect)
         file = _file(one, out)
         file.write_text(_kept_text(one, out))
-        click.echo(f"{file} is written", err=True)
+        tell(f"{file} is written", err=True)
     return int(ExitCode.DONE)
 
 
@@ -158,8 +159,8 @@ def _check(wanted: list[Wanted], folder: Path) -> int:
         if there != _kept_text(each, folder):
             stale += 1
             state = "is stale" if there is not None else "is not there"
-            click.echo(f"{file} {state}; renew it with: {each.command(folder)}", err=True)
+            tell(f"{file} {state}; renew it with: {each.command(folder)}", err=True)
     if stale:
         return int(ExitCode.CHECK_FAILED)
-    click.echo(f"{len(wanted)} grammars are up to date")
+    tell(f"{len(wanted)} grammars are up to date")
     return int(ExitCode.DONE)

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from edgeagent.doors.cli.terminal import tell
 from edgeagent.errors import EdgeAgentError, ExitCode
 from edgeagent.version import __version__
 
@@ -71,7 +72,7 @@ def main() -> Any:
         error.show()
         code = ExitCode.USAGE
     except EdgeAgentError as error:
-        print(f"edgeagent: {error}", file=sys.stderr)
+        tell(f"edgeagent: {error}", err=True, lines=True)
         code = error.exit_code
     except KeyboardInterrupt:
         code = ExitCode.INTERRUPTED

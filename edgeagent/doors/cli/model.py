@@ -5,13 +5,14 @@ What is asked for goes to stdout, progress to stderr; errors are raised and show
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from edgeagent.doors.cli.terminal import tell, tell_row
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -140,7 +141,10 @@ def remove(name: str, as_json: bool) -> None:
 
 
 def _print(row: dict[str, Any], as_json: bool, line: str) -> None:
-    click.echo(json.dumps(row, ensure_ascii=False) if as_json else line)
+    if as_json:
+        tell_row(row)
+    else:
+        tell(line)
 
 
 def _mb(n_bytes: int) -> str:
@@ -170,7 +174,7 @@ class _Shown:
         if stage != self._stage:
             self._stage = stage
             of = f" ({_mb(total_bytes)})" if total_bytes else ""
-            click.echo(f"{stage}{of}", err=True)
+            tell(f"{stage}{of}", err=True)
 
     def _on_bar(self, stage: str, done_bytes: int, total_bytes: int) -> None:
         from rich.console import Console

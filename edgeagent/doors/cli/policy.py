@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from edgeagent.core.agent import Agent
 from edgeagent.core.effects import CallTool
 from edgeagent.core.state import State
 from edgeagent.doors.cli.options import find_trace_named, state_option
+from edgeagent.doors.cli.terminal import tell, tell_row
 from edgeagent.errors import ConfigError, ExitCode, TraceDisagrees
 from edgeagent.policy.guard import Allow, Ask, Guard, Halt, Refuse, RuleGuard, Verdict
 from edgeagent.policy.monitor import Monitor, memory_sentence
@@ -51,10 +51,13 @@ def explain(agent: str, config: Path | None, as_json: bool) -> None:
     loaded = agent_with_rules(agent, config)
     guard_of(loaded)  # Raises for a rule that cannot hold for this agent.
     if not loaded.policies and not as_json:
-        click.echo(f"{loaded.name} has no rules: every tool may be called, within its budget")
+        tell(f"{loaded.name} has no rules: every tool may be called, within its budget")
     for each in loaded.policies:
         row = explained(each, loaded)
-        click.echo(json.dumps(row, ensure_ascii=False) if as_json else _as_text(row))
+        if as_json:
+            tell_row(row)
+        else:
+            tell(_as_text(row), lines=True)
 
 
 def agent_with_rules(spec: str, config: Path | None) -> Agent:
@@ -131,11 +134,11 @@ def test(
 def _tell(path: Path, calls: int, rows: list[dict[str, Any]], as_json: bool) -> None:
     for row in rows:
         if as_json:
-            click.echo(json.dumps(row, ensure_ascii=False))
+            tell_row(row)
         else:
-            click.echo(f"record {row['record']}: {row['verdict']} {row['tool']}{row['arguments']} ({row['because']})")
+            tell(f"record {row['record']}: {row['verdict']} {row['tool']}{row['arguments']} ({row['because']})")
     if not as_json:
-        click.echo(f"{path}: {len(rows)} of {calls} calls would not have run as they did")
+        tell(f"{path}: {len(rows)} of {calls} calls would not have run as they did")
 
 
 def _stopped(effect: CallTool, verdict: Verdict) -> dict[str, str]:

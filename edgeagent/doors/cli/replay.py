@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
 from edgeagent.doors.cli.options import find_trace_named, state_option
+from edgeagent.doors.cli.terminal import tell, tell_row
 from edgeagent.errors import ExitCode, TraceDisagrees
 from edgeagent.runtime import golden
 from edgeagent.runtime.recording import load_recording, records_of, start_of
@@ -52,11 +52,11 @@ def replay(
         row = {"trace": str(path), "records": count, "identical": difference is None, "head": found.head.hex()}
         if difference:
             row |= {"first_difference": difference.record, "because": str(difference)}
-        click.echo(json.dumps(row | {"torn_bytes": torn}))
+        tell_row(row | {"torn_bytes": torn})
     elif difference:
-        click.echo(f"different at record {difference.record} of {count}: {difference}")
+        tell(f"different at record {difference.record} of {count}: {difference}")
     else:
-        click.echo(f"identical: {count} records{f'; a torn end of {torn} bytes was left out' if torn else ''}")
+        tell(f"identical: {count} records{f'; a torn end of {torn} bytes was left out' if torn else ''}")
     return int(ExitCode.CHECK_FAILED if difference else ExitCode.DONE)
 
 
@@ -67,11 +67,11 @@ def _check_folder(folder: Path, *, rewrite: bool) -> int:
         if rewrite:
             changed = golden.rewrite(directory)
             different += changed
-            click.echo(f"{directory.name}: {'renewed' if changed else 'unchanged'}")
+            tell(f"{directory.name}: {'renewed' if changed else 'unchanged'}")
             continue
         problem = golden.check(directory)
         different += bool(problem)
         if problem:
-            click.echo(f"{directory.name}: {problem}")
-    click.echo(f"{len(found)} recordings, {different} {'renewed' if rewrite else 'different'}")
+            tell(f"{directory.name}: {problem}")
+    tell(f"{len(found)} recordings, {different} {'renewed' if rewrite else 'different'}")
     return int(ExitCode.CHECK_FAILED if different and not rewrite else ExitCode.DONE)

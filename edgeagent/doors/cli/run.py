@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import os
+import select
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
 
+from edgeagent.core.outside import PIPED
 from edgeagent.core.state import State
 from edgeagent.doors.cli.options import model_options, request_from, session_options
 from edgeagent.doors.cli.screen import Screen, exit_code_of
+from edgeagent.doors.cli.terminal import stdout_kept, tell
 from edgeagent.errors import ConfigError, ExitCode
 from edgeagent.runtime.open import open_session
 from edgeagent.runtime.session import Session
@@ -22,21 +25,28 @@ from edgeagent.runtime.wiring import agent_path
 PROMPT_BYTES_MAX = 1_000_000
 """More than any window holds; a bound against a pipe that never ends."""
 
+FIRST_BYTE_S, TOLD_AFTER_S = 0.2, 1.0
+"""How long a pipe beside a prompt is given to say something, and how long it is waited for in silence."""
+
 
 @click.command()
 @click.argument("agent", required=False)
 @click.argument("prompt", required=False)
 @model_options
 @session_options
+@click.option("--yes", multiple=True, metavar="TOOL", help="Answer yes to every question about this tool.")
+@click.option("--stdin", "waits", is_flag=True, help="Wait for text on stdin and its end, beside PROMPT.")
+@click.option("--trust-stdin", "trusted", is_flag=True, help="What is piped in beside PROMPT is your own words.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line: every event, every effect, the outcome.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the answer to this file.")
 @click.option("--wait", is_flag=True, help="Stay open after the answer: timers and what AGENT hears begin turns.")
 @click.option("-q", "--quiet", is_flag=True, help="No activity on stderr.")
-def run(agent: str | None, prompt: str | None, as_json: bool, output: Path | None, quiet: bool, **options: Any) -> int:
+def run(agent: str | None, prompt: str | None, **options: Any) -> int:
     """Ask AGENT (FILE.py or FILE.py:NAME) once and print its answer.
 
-    Text that is piped in is put after PROMPT; `-` or no PROMPT reads all of it as the prompt. With --resume or
-    --continue AGENT is the session's own unless it is given, and without a PROMPT only what was interrupted is done.
+    Text that is piped in beside PROMPT is read, and is not your word: what stands in it satisfies no rule that asks
+    for yours, unless you say --trust-stdin. `-` or no PROMPT reads all of it as the prompt. With --resume or --continue
+    AGENT is the session's own unless it is given, and without a PROMPT only what was interrupted is done.
 
     \b
     Example:
@@ -47,13 +57,21 @@ def run(agent: str | None, prompt: str | None, as_json: bool, output: Path | Non
     resumed = bool(options["resume"] or options["last"])
     if resumed and prompt is None and agent is not None and not is_spec(agent):
         agent, prompt = None, agent
-    text = _prompt(prompt, may_be_missing=resumed)
-    with _answers_to(output) as out:
-        screen = Screen(out, sys.stderr, as_json=as_json, quiet=quiet)
+    words = "" if prompt in (None, "-") else prompt or ""
+    if not words:
+        words = piped_text(waits=True).strip()
+    if not words and not resumed:
+        raise click.UsageError('nothing to ask: give a PROMPT, or pipe text in and use "-"')
+    with _answers_to(options["output"]) as out:
+        shows = {"as_json": options["as_json"], "quiet": options["quiet"], "yes": options["yes"]}
+        screen = Screen(out, sys.stderr, **shows)
         session = open_session(request_from(agent, options), screen)
         before = session.state
+        screen.pending.begin(before)
         try:
-            state = say_until_done(session, text)
+            say_until_done(session, "")  # What was interrupted, if the session is resumed.
+            piped = "" if prompt in (None, "-") else piped_text(waits=options["waits"]).strip()
+            state = say_until_done(session, _with_piped(session, words, piped, trusted=options["trusted"]))
             if options["wait"]:
                 state = wait_until_stopped(session)
         finally:
@@ -61,9 +79,18 @@ def run(agent: str | None, prompt: str | None, as_json: bool, output: Path | Non
         if state == before:
             screen.repeat(state)  # It was killed after the record and before anyone saw the answer, perhaps.
         screen.result(state.outcome, str(session.trace_path))
-    if state.outcome is None and not text:
+    if state.outcome is None and not words:
         return int(ExitCode.DONE)  # A resumed session that had not begun a turn: there was nothing to finish.
-    return int(exit_code_of(state.outcome))
+    return int(ExitCode.UNKNOWN if screen.pending.unknown else exit_code_of(state.outcome))
+
+
+def _with_piped(session: Session, words: str, piped: str, *, trusted: bool) -> str:
+    """The user's words. What was piped in beside them is theirs only if they say so, and else is heard."""
+    if piped and trusted:
+        return f"{words}\n\n{piped}"
+    if piped:
+        session.post_heard(PIPED, piped)
+    return words
 
 
 def say_until_done(session: Session, text: str) -> State:
@@ -91,29 +118,32 @@ def is_spec(argument: str) -> bool:
     return agent_path(argument).suffix == ".py"
 
 
-def _prompt(given: str | None, *, may_be_missing: bool) -> str:
-    piped = (
-        ""
-        if sys.stdin is None or sys.stdin.isatty()
-        else sys.stdin.buffer.read(PROMPT_BYTES_MAX + 1).decode(errors="replace")
-    )
+def piped_text(*, waits: bool) -> str:
+    """What is piped in, up to its end. Without `waits` a pipe that stays silent is left alone, and that is said."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return ""
+    if not waits and not select.select([sys.stdin], [], [], FIRST_BYTE_S)[0]:
+        tell("edgeagent: nothing has come on stdin, and it is not waited for (--stdin waits for it)", err=True)
+        return ""
+    told = threading.Timer(TOLD_AFTER_S, tell, ("edgeagent: waiting for the end of what is piped in",), {"err": True})
+    told.daemon = True
+    told.start()
+    piped = sys.stdin.buffer.read(PROMPT_BYTES_MAX + 1)
+    told.cancel()
     if len(piped) > PROMPT_BYTES_MAX:
         raise ConfigError(f"more than {PROMPT_BYTES_MAX} bytes were piped in; no model here can read that")
-    words = "" if given in (None, "-") else given or ""
-    text = "\n\n".join(part for part in (words, piped.strip()) if part)
-    if not text and not may_be_missing:
-        raise click.UsageError('nothing to ask: give a PROMPT, or pipe text in and use "-"')
-    return text
+    return piped.decode(errors="replace")
 
 
 @contextlib.contextmanager
 def _answers_to(output: Path | None) -> Iterator[TextIO]:
     """Where answers go. What tools print must not mix with the answer, so their stdout becomes stderr."""
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8") if output is None else _open_for_writing(output)
-    sys.stdout.flush()
-    os.dup2(2, 1)
-    with answers:
-        yield answers
+    with stdout_kept() as stdout:
+        if output is None:
+            yield stdout
+            return
+        with _open_for_writing(output) as file:
+            yield file
 
 
 def _open_for_writing(output: Path) -> TextIO:

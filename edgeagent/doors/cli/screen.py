@@ -6,14 +6,18 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterable
 from typing import Any, TextIO, assert_never
 
 import msgspec
 
 from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish, Say
 from edgeagent.core.events import Event, ModelAnswered, ToolFailed, ToolReturned
-from edgeagent.core.state import State
+from edgeagent.core.state import PendingCall, State
+from edgeagent.core.text import shown
 from edgeagent.core.values import Outcome
+from edgeagent.doors.cli.pending import Pending
+from edgeagent.doors.cli.terminal import arguments_text, ask, can_ask, fit_for, tell, tell_row
 from edgeagent.errors import ExitCode
 from edgeagent.runtime.door import Decision
 
@@ -45,33 +49,56 @@ def exit_code_of(outcome: Outcome | None) -> ExitCode:
 class Screen:
     """Writes a session to two streams: answers to `out`, activity to `err`. With `streams`, words appear as written."""
 
-    def __init__(self, out: TextIO, err: TextIO, *, as_json: bool, quiet: bool = False, streams: bool = False) -> None:
+    def __init__(
+        self,
+        out: TextIO,
+        err: TextIO,
+        *,
+        as_json: bool,
+        quiet: bool = False,
+        streams: bool = False,
+        yes: Iterable[str] = (),
+    ) -> None:
         self._out, self._err, self._as_json, self._quiet = out, err, as_json, quiet
         self._streams = streams and out.isatty() and not as_json
         self._live = err.isatty() and not as_json and not quiet
         self._color = self._live and "NO_COLOR" not in os.environ
         self._streamed, self._hides = "", False
         self._line_open = False
+        self._yes = frozenset(yes)
+        self.pending = Pending()
+        self.unasked: list[AskUser] = []
 
     def decide(self, question: AskUser) -> Decision:
         """Ask whoever is at the other end: a person on the terminal, or the program that reads the rows."""
-        return ask_over_json(question) if self._as_json else ask_on_terminal(question)
+        if question.tool in self._yes:
+            return Decision(True, "--yes", question.digest)
+        if self._as_json:
+            return ask_over_json(question)
+        if not can_ask():
+            self.unasked.append(question)
+            return Decision(False, "there is no terminal to ask on", question.digest)
+        self._clear_line()
+        return ask(question, lambda: question.effect_id in self.pending.questions)
 
     def watch(self, event: Event, state: State, effects: tuple[Effect, ...]) -> None:
-        """Show one transition."""
+        """Show one transition, and keep in mind what is open after it."""
+        lost = self.pending.follow(event, effects)
         if self._as_json:
             self._json({"event": type(event).__name__, **_fields(event)})
             for effect in effects:
                 more = {"digest": effect.digest} if isinstance(effect, AskUser) else {}
                 self._json({"effect": type(effect).__name__, **_fields(effect), **more})
             return
+        if lost is not None:
+            self.activity(f"  ? {unknown_text(lost)}")
         self._show_event(event)
         for effect in effects:
             self._show_effect(effect)
 
     def progress(self, done: int, total: int) -> None:
-        """One line, rewritten, while a prompt is evaluated."""
-        if self._live:
+        """One line, rewritten, while a prompt is evaluated; not between the words of an answer."""
+        if self._live and not self._streamed:
             self._err.write(f"\r\x1b[Kreading the prompt: {done}/{total} tokens")
             self._err.flush()
             self._line_open = True
@@ -87,7 +114,7 @@ class Screen:
             return
         self._clear_line()
         self._streamed += text
-        self._out.write(text)
+        self._out.write(shown(text, lines=True))
         self._out.flush()
 
     def waiting(self, place: int) -> None:
@@ -102,20 +129,29 @@ class Screen:
         if self._as_json or self._quiet:
             return
         self._clear_line()
+        text = shown(text)
         print(f"\x1b[2m{text}\x1b[0m" if self._color else text, file=self._err, flush=True)
 
     def repeat(self, state: State) -> None:
         """Show the last answer of a session in which nothing was left to do."""
         self.activity("nothing was interrupted; the last answer was:")
         if state.past and not self._as_json:
-            print(state.past[-1].messages[-1].text, file=self._out, flush=True)
+            print(fit_for(self._out, state.past[-1].messages[-1].text), file=self._out, flush=True)
 
     def result(self, outcome: Outcome | None, trace: str) -> None:
-        """Say where the trace is; with --json, the last line."""
+        """Say what the model cannot be trusted to say, and where the trace is; with --json, the last line."""
+        unknown = [{"tool": c.tool, "arguments": json.loads(c.arguments)} for c in self.pending.unknown]
+        unasked = [{"tool": q.tool, "arguments": json.loads(q.arguments)} for q in self.unasked]
         if self._as_json:
-            self._json({"outcome": _fields(outcome) if outcome else None, "trace": trace})
-        else:
-            self.activity(f"trace: {trace}")
+            more = ({"unknown": unknown} if unknown else {}) | ({"unasked": unasked} if unasked else {})
+            self._json({"outcome": _fields(outcome) if outcome else None, "trace": trace, **more})
+            return
+        self._clear_line()
+        for call in self.pending.unknown:
+            tell(f"edgeagent: {unknown_text(call)}", err=True)
+        for question in self.unasked:
+            tell(f"edgeagent: {unasked_text(question)}", err=True)
+        self.activity(f"trace: {trace}")
 
     def _show_event(self, event: Event) -> None:
         match event:
@@ -134,12 +170,12 @@ class Screen:
     def _show_effect(self, effect: Effect) -> None:
         match effect:
             case CallTool(tool=tool, arguments=arguments):
-                self.activity(f"→ {tool}({_arguments(arguments)})")
+                self.activity(f"→ {tool}({arguments_text(arguments)})")
             case Say(text=text):
                 self._clear_line()
                 rest = text.removeprefix(self._streamed.strip()) if self._streamed else text
                 self._streamed = ""
-                print(rest, file=self._out, flush=True)
+                print(fit_for(self._out, rest), file=self._out, flush=True)
             case Finish(reason=reason):
                 self.activity(f"session ended: {reason}")
             case AskModel():
@@ -148,7 +184,7 @@ class Screen:
                 pass
 
     def _json(self, row: dict[str, Any]) -> None:
-        print(json.dumps(row, ensure_ascii=False), file=self._out, flush=True)
+        tell_row(row, self._out)
 
     def _clear_line(self) -> None:
         if self._line_open:
@@ -156,14 +192,19 @@ class Screen:
             self._line_open = False
 
 
-def ask_on_terminal(question: AskUser) -> Decision:
-    """Ask on the controlling terminal; without one the answer is no."""
-    if not sys.stdin.isatty() or not sys.stderr.isatty():
-        return Decision(False, "there is no terminal to ask on")
-    print(f"\n{question.because}.\n  {question.tool}({_arguments(question.arguments)})", file=sys.stderr)
-    print("Run exactly this? [y/N] ", end="", file=sys.stderr, flush=True)
-    answer = sys.stdin.readline().strip().lower()
-    return Decision(answer in {"y", "yes"}, "" if answer in {"y", "yes", "n", "no", ""} else answer, question.digest)
+def unknown_text(call: PendingCall) -> str:
+    """What a person must know of a call that was cut off."""
+    called = f"{call.tool}({arguments_text(call.arguments)})"
+    return f"unknown: {called} was interrupted; it may have happened or not. Check before you have it done again"
+
+
+def unasked_text(question: AskUser) -> str:
+    """What a person must know of a question that nobody could be asked, and how it can be."""
+    called = f"{question.tool}({arguments_text(question.arguments)})"
+    return (
+        f"{called} was not run: it needs a person's yes ({question.because}), and there is no terminal to ask on. Run "
+        f"it on one, say yes beforehand with --yes {question.tool}, or answer by program with `edgeagent chat --json`"
+    )
 
 
 def ask_over_json(question: AskUser) -> Decision:
@@ -207,10 +248,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(v) for v in value]
     return value
-
-
-def _arguments(text: str) -> str:
-    return ", ".join(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in json.loads(text).items())
 
 
 def _short(text: str) -> str:

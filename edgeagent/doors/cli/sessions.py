@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tarfile
 import time
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import click
 
 from edgeagent.core.events import UserSaid
 from edgeagent.doors.cli.options import root_named, state_option
+from edgeagent.doors.cli.terminal import tell, tell_row
 from edgeagent.errors import ConfigError, EdgeAgentError, ExitCode
 from edgeagent.runtime.folder import (
     ABOUT_NAME,
@@ -58,12 +58,12 @@ def list_sessions(as_json: bool, state: Path | None) -> int:
     rows = [describe(d) for d in directories(root_named(state))]
     for row in rows:
         if as_json:
-            click.echo(json.dumps(row.__dict__, ensure_ascii=False))
+            tell_row(row.__dict__)
         else:
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.last_ms / 1000)) if row.last_ms else "-"
-            click.echo(f"{row.id}  {when}  {row.agent:16} {row.turns:3} turns  {row.condition:11} {row.first_words}")
+            tell(f"{row.id}  {when}  {row.agent:16} {row.turns:3} turns  {row.condition:11} {row.first_words}")
     if not rows and not as_json:
-        click.echo("no sessions yet; `edgeagent run` and `edgeagent chat` start them", err=True)
+        tell("no sessions yet; `edgeagent run` and `edgeagent chat` start them", err=True)
     return int(ExitCode.DONE)
 
 
@@ -83,10 +83,10 @@ def show(session: str, as_json: bool, state: Path | None) -> int:
         row["about"] = str(error)
     row["bytes"] = sum(f.stat().st_size for f in directory.rglob("*") if f.is_file())
     if as_json:
-        click.echo(json.dumps(row, ensure_ascii=False))
+        tell_row(row)
     else:
         for name, value in row.items():
-            click.echo(f"{name.replace('_', ' '):12} {value}")
+            tell(f"{name.replace('_', ' '):12} {value}")
     return int(ExitCode.DONE)
 
 
@@ -98,7 +98,7 @@ def remove(session: tuple[str, ...], state: Path | None) -> int:
     root = root_named(state)
     for directory in [find_directory(root, name) for name in session]:
         remove_directory(directory)
-        click.echo(f"removed {directory.name}")
+        tell(f"removed {directory.name}")
     return int(ExitCode.DONE)
 
 
@@ -120,7 +120,7 @@ def export(session: str, target: Path | None, state: Path | None) -> int:
                     archive.add(file, f"{directory.name}/{file.name}")
     except OSError as error:
         raise ConfigError(f"cannot write {target}: {error.strerror or error}") from None
-    click.echo(f"wrote {target}")
+    tell(f"wrote {target}")
     return int(ExitCode.DONE)
 
 
@@ -154,5 +154,5 @@ def fork(session: str, at: int | None, state: Path | None) -> int:
       edgeagent run --resume "$(edgeagent fork 20261130-204500-1a2b --at 12)" "Now the south valve."
     """
     root = root_named(state)
-    click.echo(fork_session(root, find_directory(root, session), at=at).name)
+    tell(fork_session(root, find_directory(root, session), at=at).name)
     return int(ExitCode.DONE)

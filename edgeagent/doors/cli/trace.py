@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,9 +22,11 @@ from edgeagent.core.events import (
     UserSaid,
 )
 from edgeagent.core.state import State
+from edgeagent.core.text import shown
 from edgeagent.doors.cli import trace_export, trace_file, trace_sign
 from edgeagent.doors.cli.options import find_trace_named, state_option
 from edgeagent.doors.cli.screen import clock_text
+from edgeagent.doors.cli.terminal import tell, tell_row
 from edgeagent.errors import ConfigError, EdgeAgentError
 from edgeagent.runtime.recording import Recording, effects_of, load_recording, records_of
 from edgeagent.trace.export.page import page
@@ -85,7 +86,7 @@ def show(
     told = _Told(path, agent, found)
     if as_json:
         for record, effects in told.rows():
-            click.echo(json.dumps(_as_json(record, effects), ensure_ascii=False))
+            tell_row(_as_json(record, effects))
         return
     rows = [_as_row(record, effects) for record, effects in told.rows()]
     if page_file is not None:
@@ -94,13 +95,13 @@ def show(
     _draw(rows)
     if why:
         for line in _why(found):
-            click.echo(line)
+            tell(line)
     for turn in told.turns():
-        click.echo(f"turn {turn.number}: {turn.outcome}; " + ", ".join(_use_text(use) for use in turn.uses))
+        tell(f"turn {turn.number}: {turn.outcome}; " + ", ".join(_use_text(use) for use in turn.uses))
         for reason in turn.refusals:
-            click.echo(f"    {reason}")
+            tell(f"    {reason}")
     if isinstance(found.verdict, Torn):
-        click.echo(f"a torn end of {found.verdict.size} bytes follows ({found.verdict.because})", err=True)
+        tell(f"a torn end of {found.verdict.size} bytes follows ({found.verdict.because})", err=True)
 
 
 class _Told:
@@ -115,7 +116,7 @@ class _Told:
             for each in effects_of(self.recording, found):
                 self.folded.append(each)  # One by one: what was folded before an error is shown.
         except EdgeAgentError as error:
-            click.echo(f"effects are not shown from record {len(self.folded)} on: {error}", err=True)
+            tell(f"effects are not shown from record {len(self.folded)} on: {error}", err=True)
 
     def rows(self) -> Iterator[tuple[Record, tuple[Effect, ...] | None]]:
         """Each record with its effects, or None from where they cannot be told."""
@@ -168,7 +169,7 @@ def _write_page(file: Path, path: Path, found: Examined, told: _Told, rows: list
         file.write_text(page(title, facts, told.turns(), rows), encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"cannot write {file}: {error.strerror}") from None
-    click.echo(f"wrote {file}")
+    tell(f"wrote {file}")
 
 
 COLUMNS = ("#", "time", "event", "", "effects", "prompt", "eval", "written", "forced", "ms")
@@ -246,7 +247,7 @@ def _draw(rows: list[tuple[str, ...]]) -> None:
         cells = [
             c.rjust(w) if i == 0 or i > 4 else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))
         ]
-        click.echo("  ".join(cells).rstrip())
+        tell("  ".join(cells).rstrip())
 
 
 def _draw_rich(rows: list[tuple[str, ...]]) -> None:
@@ -258,5 +259,5 @@ def _draw_rich(rows: list[tuple[str, ...]]) -> None:
     for i, name in enumerate(COLUMNS):
         table.add_column(name, justify="right" if i == 0 or i > 4 else "left", no_wrap=i in (0, 1, 2))
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(shown(cell)) for cell in row))
     Console().print(table)

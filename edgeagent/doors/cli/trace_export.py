@@ -9,6 +9,7 @@ import click
 import orjson
 
 from edgeagent.doors.cli.options import find_trace_named, root_named, state_option
+from edgeagent.doors.cli.terminal import pass_on, tell
 from edgeagent.errors import ConfigError, ExitCode
 from edgeagent.runtime.keys import AUDIT_KEY_NAME, local_key
 from edgeagent.runtime.recording import Recording, effects_of, load_recording, records_of
@@ -96,19 +97,19 @@ def _compare(pieces: Iterable[str], checked: Path) -> int:
     now = list(pieces)
     for number, (one, other) in enumerate(zip(lines, now, strict=False), 1):
         if one != other:
-            click.echo(f"line {number} of {checked} is not what the trace says")
+            tell(f"line {number} of {checked} is not what the trace says")
             return int(ExitCode.CHECK_FAILED)
     if len(lines) > len(now):
-        click.echo(f"{checked} has {len(lines)} lines and the trace gives {len(now)}: something was cut off the trace")
+        tell(f"{checked} has {len(lines)} lines and the trace gives {len(now)}: something was cut off the trace")
         return int(ExitCode.CHECK_FAILED)
-    click.echo(f"verified: {len(lines)} lines, {len(now) - len(lines)} more by now")
+    tell(f"verified: {len(lines)} lines, {len(now) - len(lines)} more by now")
     return int(ExitCode.DONE)
 
 
 def _write(pieces: Iterable[str], output: Path | None) -> None:
     if output is None:
         for piece in pieces:
-            click.echo(piece, nl=False)
+            pass_on(piece)
         return
     try:
         with output.open("w", encoding="utf-8") as file:

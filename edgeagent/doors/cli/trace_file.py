@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import assert_never
@@ -11,6 +10,7 @@ from typing import assert_never
 import click
 
 from edgeagent.doors.cli.options import find_trace_named, state_option
+from edgeagent.doors.cli.terminal import tell, tell_row
 from edgeagent.doors.cli.trace_sign import check_signed
 from edgeagent.errors import ExitCode, TraceError
 from edgeagent.runtime.folder import ABOUT_NAME, SNAPSHOT_NAME, locked
@@ -31,7 +31,10 @@ def check(trace: str | None, as_json: bool, state: Path | None) -> int:
     path = find_trace_named(trace, state)
     found = examine_file(path)
     row = {"trace": str(path), "records": len(found.records), "head": found.head.hex(), **_verdict_row(found)}
-    click.echo(json.dumps(row) if as_json else _verdict_text(found))
+    if as_json:
+        tell_row(row)
+    else:
+        tell(_verdict_text(found))
     return int(ExitCode.DONE if isinstance(found.verdict, Clean) else ExitCode.CHECK_FAILED)
 
 
@@ -54,7 +57,7 @@ def repair(trace: str | None, offset: int | None, state: Path | None) -> int:
         found = examine_file(path)
         at = _where_to_cut(path, found, offset)
         if at is None:
-            click.echo(f"clean: {len(found.records)} records, nothing to repair")
+            tell(f"clean: {len(found.records)} records, nothing to repair")
             return int(ExitCode.DONE)
         try:
             beside = cut(path, at)
@@ -62,7 +65,7 @@ def repair(trace: str | None, offset: int | None, state: Path | None) -> int:
         except OSError as error:
             raise TraceError(f"cannot repair {path}: {error.strerror or error}") from None
     kept = sum(r.offset < at for r in found.records)
-    click.echo(f"cut at byte {at}: {kept} records stay, {beside.stat().st_size} bytes are kept in {beside}")
+    tell(f"cut at byte {at}: {kept} records stay, {beside.stat().st_size} bytes are kept in {beside}")
     return int(ExitCode.DONE)
 
 
@@ -87,18 +90,18 @@ def verify(
     path = find_trace_named(trace, state)
     found = examine_file(path)
     if not isinstance(found.verdict, Clean):
-        click.echo(_verdict_text(found))
+        tell(_verdict_text(found))
         return int(ExitCode.CHECK_FAILED)
     if checkpoint is not None and public_key is not None:
-        click.echo(f"verified: {check_signed(path, found, checkpoint, public_key)}")
+        tell(f"verified: {check_signed(path, found, checkpoint, public_key)}")
     if expect_head is None:
-        click.echo(f"verified: {len(found.records)} records, head {found.head.hex()}")
+        tell(f"verified: {len(found.records)} records, head {found.head.hex()}")
         return int(ExitCode.DONE)
     later = _records_after(found, expect_head.strip().lower())
     if later is None:
-        click.echo(f"not verified: no record has the head {expect_head}; what led to it was cut off or rewritten")
+        tell(f"not verified: no record has the head {expect_head}; what led to it was cut off or rewritten")
         return int(ExitCode.CHECK_FAILED)
-    click.echo(f"verified: {len(found.records)} records, {later} of them after the expected head")
+    tell(f"verified: {len(found.records)} records, {later} of them after the expected head")
     return int(ExitCode.DONE)
 
 
@@ -111,7 +114,7 @@ def head(trace: str | None, state: Path | None) -> int:
     found = examine_file(path)
     if isinstance(found.verdict, Damaged):
         raise damaged(path, found.verdict)
-    click.echo(found.head.hex())
+    tell(found.head.hex())
     return int(ExitCode.DONE)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from edgeagent.doors.cli.options import find_trace_named, state_option
+from edgeagent.doors.cli.terminal import tell
 from edgeagent.errors import ConfigError, ExitCode, TraceError
 from edgeagent.runtime.folder import TRACE_NAME
 from edgeagent.runtime.recording import about_of
@@ -44,7 +45,7 @@ def keygen(name: str, output: Path) -> int:
             file.write(key.text + "\n")
     except OSError as error:
         raise ConfigError(f"cannot write the key to {output}: {error.strerror}") from None
-    click.echo(public)
+    tell(public)
     return int(ExitCode.DONE)
 
 
@@ -73,7 +74,7 @@ def sign(trace: str | None, key: Path, output: Path | None, state: Path | None) 
         write_atomically(DISK, target, note.encode())
     except OSError as error:
         raise TraceError(f"cannot write {target}: {error.strerror}") from None
-    click.echo(f"signed {note.splitlines()[1]} records in {target}")
+    tell(f"signed {note.splitlines()[1]} records in {target}")
     return int(ExitCode.DONE)
 
 
@@ -93,7 +94,7 @@ def rotate(session: str, drop: bool, agent_spec: str | None, state: Path | None)
         raise ConfigError(f"{path} is not the trace of a session; give a session's id or directory")
     done = rotate_session(path.parent, drop=drop, agent_spec=agent_spec)
     kept = f"they are kept in {done.archive}" if done.archive else "they are dropped"
-    click.echo(f"{done.records} records folded ({done.bytes_before} bytes become {done.bytes_after}); {kept}")
+    tell(f"{done.records} records folded ({done.bytes_before} bytes become {done.bytes_after}); {kept}")
     return int(ExitCode.DONE)
 
 

@@ -6,8 +6,9 @@ Everything from the session is escaped; the page has no script, and a policy tha
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
+from html import escape as escape_html
 
+from edgeagent.core.text import shown
 from edgeagent.trace.export.turns import Turn, Use
 
 STYLE = """
@@ -44,6 +45,11 @@ def page(title: str, facts: Iterable[tuple[str, str]], turns: Iterable[Turn], ro
 
 
 COLUMNS = ("#", "time", "event", "", "effects", "prompt", "evaluated", "written", "forced", "ms")
+
+
+def escape(text: str) -> str:
+    """Text from the session as the page may hold it: neither markup, nor characters that hide or turn round others."""
+    return escape_html(shown(text))
 
 
 def _turn(turn: Turn) -> str:

@@ -1,0 +1,106 @@
+"""Words to a person and to a program: what is told is escaped, and a question is put only to who has seen it.
+
+No byte of outside text reaches a terminal as anything but text. A program on a pipe gets answers as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import sys
+import termios
+from collections.abc import Callable, Iterator
+from typing import Any, TextIO
+
+import click
+
+from edgeagent.core.effects import AskUser
+from edgeagent.core.text import shown
+from edgeagent.runtime.door import Decision
+
+LOOK_EVERY_S = 0.2
+"""How often a waiting question looks whether it is still open: it may have expired, or been cancelled with its turn."""
+
+YES, NO = {"y", "yes"}, {"", "n", "no"}
+
+
+def tell(text: str, *, err: bool = False, lines: bool = False) -> None:
+    """Write a line for a person, escaped; with `lines` its line feeds stay, and it may be several."""
+    click.echo(shown(text, lines=lines), err=err)
+
+
+def pass_on(text: str) -> None:
+    """Write a text that is wanted byte for byte, such as a grammar; only a terminal gets it escaped."""
+    click.echo(fit_for(sys.stdout, text), nl=False)
+
+
+def tell_row(row: Any, out: TextIO | None = None) -> None:
+    """Write one JSON object a line. What would move or hide something on a terminal is written as a JSON escape."""
+    text = json.dumps(row, ensure_ascii=False)
+    print(text if shown(text) == text else json.dumps(row), file=out or sys.stdout, flush=True)
+
+
+def fit_for(stream: TextIO, text: str) -> str:
+    """The text as this stream may have it: escaped for a terminal, and else as it is."""
+    return shown(text, lines=True) if stream.isatty() else text
+
+
+def arguments_text(arguments: str) -> str:
+    """A call's arguments as a person reads them."""
+    return shown(", ".join(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in json.loads(arguments).items()))
+
+
+def can_ask() -> bool:
+    """Whether a person can be asked: they read stderr and type on stdin."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def ask(question: AskUser, is_open: Callable[[], bool]) -> Decision:
+    """Put the question on the terminal; only what is typed after all of it was written can be a yes."""
+    because = shown(question.because)
+    _write_all(f"\n{because}.\n  {shown(question.tool)}({arguments_text(question.arguments)})\n")
+    said = ask_line("Run exactly this? ", "[y/N] ", is_open)
+    if said is None:
+        return Decision(False, "no answer", question.digest)
+    answer = said.strip().lower()
+    if answer not in YES | NO:
+        _write_all(f"{shown(answer)!r} is not a yes, so it is not run. Only y or yes is one.\n")
+    return Decision(answer in YES, "" if answer in YES | NO else answer, question.digest)
+
+
+def ask_line(question: str, prompt: str, is_open: Callable[[], bool] = lambda: True) -> str | None:
+    """Return the line that is typed after `question` was written; None at Ctrl-D, or once it is not waited for.
+
+    Whatever was typed before is thrown away: it cannot have been meant for a question that was not there. `prompt`
+    comes last, so that who has seen it knows that a line counts.
+    """
+    _write_all(question)
+    termios.tcdrain(sys.stderr.fileno())
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    _write_all(prompt)
+    typed = b""
+    while is_open():
+        if not select.select([sys.stdin.fileno()], [], [], LOOK_EVERY_S)[0]:
+            continue
+        more = os.read(sys.stdin.fileno(), 4096)  # Past Python's buffer, which may hold what was typed before.
+        typed += more
+        if not more or b"\n" in typed:
+            return typed.decode(errors="replace").partition("\n")[0] if more else None
+    _write_all("(not waiting for this answer any more)\n")
+    return None
+
+
+def _write_all(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def stdout_kept() -> Iterator[TextIO]:
+    """Give what alone writes to stdout from now on. What tools print must not mix with it, so theirs becomes stderr."""
+    sys.stdout.flush()
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
+        os.dup2(2, 1)
+        yield answers
