@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import tomllib
 from pathlib import Path
@@ -49,11 +50,24 @@ def read_settings(path: Path | None, *, beside: Path | None) -> Settings:
     if file is None:
         return Settings()
     try:
-        return msgspec.convert(tomllib.loads(file.read_text()), Settings)
+        found = tomllib.loads(file.read_text())
+        _check_keys(file, "", found, Settings)
+        _check_keys(file, "model.", found.get("model"), ModelSettings)
+        return msgspec.convert(found, Settings)
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror}; give another file with --config") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise ConfigError(f"{file}: {error}") from error
+
+
+def _check_keys(file: Path, section: str, found: Any, kind: type[msgspec.Struct]) -> None:
+    """Refuse a key that there is not, with those that there are. Raises ConfigError."""
+    known = kind.__struct_fields__
+    for key in found if isinstance(found, dict) else ():
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean {section}{near[0]}? " if near else ""
+            raise ConfigError(f"{file}: there is no key {section}{key}; {hint}There are: {', '.join(sorted(known))}")
 
 
 def settings_file(path: Path | None, *, beside: Path | None) -> Path | None:

@@ -213,8 +213,17 @@ def _run_file(path: Path) -> ModuleType:
         raise
     # The file is the user's own code and may raise anything; it is their setup that is wrong.
     except Exception as error:
-        raise ConfigError(f"{path}, line {_line_in(path, error)}: {type(error).__name__}: {error}") from error
+        what = f"{type(error).__name__}: {error}{_remedy(error)}"
+        raise ConfigError(f"{path}, line {_line_in(path, error)}: {what}") from error
     return module
+
+
+def _remedy(error: Exception) -> str:
+    """The way out of a failed import."""
+    if not isinstance(error, ModuleNotFoundError) or not error.name:
+        return ""
+    package = error.name.partition(".")[0]
+    return f"; install the package that brings it (pip install {package}), or leave out what needs it on this machine"
 
 
 def _line_in(path: Path, error: BaseException) -> Any:
@@ -222,7 +231,7 @@ def _line_in(path: Path, error: BaseException) -> Any:
         return error.lineno
     line, frame = "?", error.__traceback__
     while frame is not None:
-        if Path(frame.tb_frame.f_code.co_filename) == path:
+        if Path(frame.tb_frame.f_code.co_filename).resolve() == path.resolve():
             line = str(frame.tb_lineno)
         frame = frame.tb_next
     return line

@@ -1,0 +1,40 @@
+"""Settings and agent files that are wrong say what there is, and where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from edgeagent.errors import ConfigError
+from edgeagent.runtime.config import read_settings
+from edgeagent.runtime.wiring import load_agent
+
+
+@pytest.mark.parametrize(
+    ("text", "likely"), [('[model]\nmodle = "x"', "model.modle"), ('statte = "x"', "did you mean state")]
+)
+def test_an_unknown_key_is_named_with_those_that_there_are(tmp_path: Path, text: str, likely: str):
+    file = tmp_path / "edgeagent.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as refused:
+        read_settings(file, beside=None)
+    assert likely in str(refused.value)
+    assert str(file) in str(refused.value)
+    assert "There are: " in str(refused.value)
+
+
+def test_an_error_in_an_agent_file_has_its_line_for_a_relative_path_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "agent_with_a_fault.py").write_text("x = 1\ny = 1 / 0\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="line 2: ZeroDivisionError"):
+        load_agent("agent_with_a_fault.py")
+
+
+def test_an_import_that_fails_names_the_package_to_install(tmp_path: Path):
+    file = tmp_path / "agent_on_a_pi.py"
+    file.write_text("import no_such_gpio.lines\n")
+    with pytest.raises(ConfigError, match="pip install no_such_gpio"):
+        load_agent(str(file))
