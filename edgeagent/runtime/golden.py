@@ -40,7 +40,7 @@ def check(directory: Path) -> str:
     """What this machine does otherwise than the recording says; empty if nothing."""
     path = directory / TRACE_NAME
     try:
-        recording = load_recording(path)
+        recording = load_recording(path, runs_beside=True)
         found = examine_file(path)
         fold(recording.step, found.records, start_of(found))
         told = "".join(story(recording, found))
@@ -55,7 +55,7 @@ def check(directory: Path) -> str:
 def rewrite(directory: Path) -> bool:
     """Fold the recorded events with the agent as it is now, and record what it does; say whether anything changed."""
     path = directory / TRACE_NAME
-    recording = load_recording(path)
+    recording = load_recording(path, runs_beside=True)
     before = path.read_bytes()
     found = examine_file(path)
     rest = before[found.end :]

@@ -149,7 +149,7 @@ class Opening:
         recording = load_recording(directory / TRACE_NAME, request.agent)
         about, agent = recording.about, recording.agent
         assert about is not None, "a session directory has its session.json"
-        named = resolved_spec(about, directory) if about.agent_spec else request.agent
+        named = request.agent or resolved_spec(about, directory)
         _tell_changes(recording, operator_policy(request.config, beside=_beside(named))[1], door)
         found = _torn_told(directory / TRACE_NAME, door)
         fixed = {"agent": named, "model": request.model or about.model, "context_tokens": about.context_tokens}

@@ -17,9 +17,9 @@ from edgeagent.core.effects import Effect
 from edgeagent.core.state import State
 from edgeagent.core.values import canonical_json
 from edgeagent.errors import ConfigError
-from edgeagent.runtime.folder import TRACE_NAME, About, Limits, find_directory, last_directory, read_about
+from edgeagent.runtime.folder import ABOUT_NAME, TRACE_NAME, About, Limits, find_directory, last_directory, read_about
 from edgeagent.runtime.operator import recorded_rules, with_rules
-from edgeagent.runtime.wiring import load_agent, step_of, with_dialect
+from edgeagent.runtime.wiring import agent_path, load_agent, step_of, with_dialect
 from edgeagent.trace.check import GuardStep, fold
 from edgeagent.trace.file import damaged, examine_file
 from edgeagent.trace.record import Record
@@ -63,24 +63,34 @@ def about_of(trace: Path) -> About | None:
         return None
 
 
-def load_recording(trace: Path, given: Agent | str | None = None) -> Recording:
-    """Load a trace's agent as it was when it was recorded, or the one given. Raises ConfigError and more."""
+def load_recording(trace: Path, given: Agent | str | None = None, *, runs_beside: bool = False) -> Recording:
+    """Load a trace's agent as it was when it was recorded, or the one given. Raises ConfigError and more.
+
+    `runs_beside` lets an agent run that lies beside the session, as those of golden recordings do; else whoever hands
+    over a session would hand over code with it.
+    """
     about = about_of(trace)
     if given is None and about is None:
         raise ConfigError(f"{trace} stands alone: say which agent made it, as in `edgeagent replay {trace} AGENT.py`")
-    named = given or resolved_spec(about, trace.parent)
+    named = given or resolved_spec(about, trace.parent, runs_beside=runs_beside)
     agent = load_agent(named) if isinstance(named, str) else named
     if about is not None:
         agent = with_rules(with_recorded_limits(agent, about.limits), recorded_rules(about.policy))
     return Recording(trace, about, with_dialect(agent, about.dialect if about else "plain"))
 
 
-def resolved_spec(about: About | None, directory: Path) -> str:
-    """The agent spec of session.json; a relative file is sought beside it."""
+def resolved_spec(about: About | None, directory: Path, *, runs_beside: bool = False) -> str:
+    """The agent spec of session.json. With `runs_beside` a relative file is sought beside it, and else refused."""
     assert about is not None, "the caller has checked"
     if not about.agent_spec:
         raise ConfigError(
             f"session {about.id} was opened from Python: say which agent it is, as FILE.py or FILE.py:NAME"
+        )
+    path = agent_path(about.agent_spec)
+    if not runs_beside and (not path.is_absolute() or path.resolve().is_relative_to(directory.resolve())):
+        raise ConfigError(
+            f"{directory / ABOUT_NAME} names {about.agent_spec!r}, which came with the session: code that lies with "
+            "a session is not run unless you name it; give AGENT.py yourself"
         )
     return str(directory / about.agent_spec)
 

@@ -43,7 +43,7 @@ class Clocks:
 @pytest.mark.parametrize("directory", golden.situations(TRACES), ids=lambda d: d.name)
 def test_a_clock_that_jumps_at_any_event_of_a_recording_changes_no_effect(directory: Path, jump: int) -> None:
     found = examine_file(directory / "trace.cbor")
-    recording, begin = load_recording(directory / "trace.cbor"), start_of(found)
+    recording, begin = load_recording(directory / "trace.cbor", runs_beside=True), start_of(found)
     events = [r.event for r in found.records]
 
     def played(jumps_at: int) -> tuple[State, list[object]]:

@@ -20,7 +20,10 @@ SITUATIONS = golden.situations(TRACES)
 
 @pytest.mark.parametrize("directory", SITUATIONS, ids=lambda d: d.name)
 def test_a_stored_state_is_the_state_and_goes_on_like_it(directory: Path) -> None:
-    recording, found = load_recording(directory / "trace.cbor"), examine_file(directory / "trace.cbor")
+    recording, found = (
+        load_recording(directory / "trace.cbor", runs_beside=True),
+        examine_file(directory / "trace.cbor"),
+    )
     for place, (_, state, _) in enumerate(effects_of(recording, found), 1):
         again = decode_state(encode_state(state))
         assert again == state

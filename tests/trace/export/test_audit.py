@@ -119,7 +119,10 @@ def test_no_cell_of_the_table_begins_like_a_formula(folded: list) -> None:
 
 @pytest.mark.parametrize("directory", golden.situations(TRACES), ids=lambda d: d.name)
 def test_every_recording_exports_and_twice_the_same(directory: Path) -> None:
-    recording, found = load_recording(directory / "trace.cbor"), examine_file(directory / "trace.cbor")
+    recording, found = (
+        load_recording(directory / "trace.cbor", runs_beside=True),
+        examine_file(directory / "trace.cbor"),
+    )
     rows = list(effects_of(recording, found))
     names = {"agent": recording.agent.name, "session": directory.name, "model": "m"}
     assert list(audit_rows(recording.agent, rows, KEY)) == list(audit_rows(recording.agent, rows, KEY))
@@ -128,7 +131,10 @@ def test_every_recording_exports_and_twice_the_same(directory: Path) -> None:
 
 @pytest.mark.parametrize("directory", golden.situations(TRACES), ids=lambda d: d.name)
 def test_every_call_is_a_span_with_an_end_under_its_turn(directory: Path) -> None:
-    recording, found = load_recording(directory / "trace.cbor"), examine_file(directory / "trace.cbor")
+    recording, found = (
+        load_recording(directory / "trace.cbor", runs_beside=True),
+        examine_file(directory / "trace.cbor"),
+    )
     rows = list(effects_of(recording, found))
     exported = otlp(rows, agent="a", session="s", model="m")
     spans = exported["resourceSpans"][0]["scopeSpans"][0]["spans"]

@@ -18,7 +18,7 @@ TRACES = Path(__file__).parents[3] / "traces"
 
 def turns(situation: str) -> list[Turn]:
     trace = TRACES / situation / "trace.cbor"
-    recording = load_recording(trace)
+    recording = load_recording(trace, runs_beside=True)
     return turns_of(recording.agent, effects_of(recording, examine_file(trace)))
 
 
