@@ -156,6 +156,12 @@ def test_a_session_whose_inbox_raises_does_not_end_the_others(model, capfd):
     assert "no inbox" in capfd.readouterr().err
 
 
+def test_agents_that_say_the_same_are_prepared_once_and_others_are_not(model):
+    one, same = model.driver(TALKER), model.driver(dataclasses.replace(TALKER))
+    other = model.driver(dataclasses.replace(TALKER, system="You tell long stories."))
+    assert one.prepared is same.prepared is not other.prepared
+
+
 def test_a_session_that_closes_leaves_the_model_to_the_others(model):
     first, second = Talk(model, TALKER, 1), Talk(model, TALKER, 2)
     first.say("Tell me a story.")
