@@ -149,7 +149,6 @@ def test_small_talk_is_answered_in_words_and_what_was_needed_for_a_call_is_told(
 
 def test_a_yes_to_a_proposal_is_the_call_that_was_proposed(smollm2):
     driver = LlamaDriver.load(smollm2, AGENT, threads=1)
-    driver.stop()
     doubtful = "Open the north valve for 30 seconds unless it rains."
     proposed = driver.answer(ask(AGENT, doubtful)).text
     told = (Message("user", doubtful), Message("assistant", proposed), Message("user", "Yes, please."))
