@@ -107,6 +107,8 @@ def new_directory(root: Path, now_ms: int) -> Path:
 def find_directory(root: Path, name: str) -> Path:
     """Return the directory of the session whose id is, or alone begins with, `name`. Raises ConfigError."""
     folder = sessions_folder(root)
+    if not name or "/" in name or name in {".", ".."}:
+        raise ConfigError(f"{name!r} is no session's id; `edgeagent sessions list` shows them")
     if (folder / name / TRACE_NAME).exists():
         return folder / name
     found = [d for d in directories(root) if d.name.startswith(name)]
@@ -134,6 +136,10 @@ def last_directory(root: Path) -> Path:
 
 def remove_directory(directory: Path) -> None:
     """Remove a session that nobody works in. Raises ConfigError."""
+    if directory.is_symlink():
+        raise ConfigError(
+            f"{directory} is a link to {directory.readlink()}; remove the link itself, or that session there"
+        )
     with locked(directory):
         shutil.rmtree(directory)
 

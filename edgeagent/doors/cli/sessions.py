@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tarfile
 import time
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import click
 
 from edgeagent.core.events import UserSaid
 from edgeagent.doors.cli.options import root_named, state_option
-from edgeagent.doors.cli.terminal import tell, tell_row
+from edgeagent.doors.cli.terminal import private_file, tell, tell_row
 from edgeagent.errors import ConfigError, EdgeAgentError, ExitCode
 from edgeagent.runtime.folder import (
     ABOUT_NAME,
@@ -92,11 +93,22 @@ def show(session: str, as_json: bool, state: Path | None) -> int:
 
 @sessions.command()
 @click.argument("session", nargs=-1, required=True)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @state_option
-def remove(session: tuple[str, ...], state: Path | None) -> int:
-    """Remove sessions and everything recorded in them. One that is in use is not removed."""
+def remove(session: tuple[str, ...], yes: bool, state: Path | None) -> int:
+    """Remove sessions, by their ids, and everything recorded in them. One that is in use is not removed.
+
+    \b
+    Example:
+      edgeagent sessions remove 20261130-204500-1a2b
+    """
     root = root_named(state)
-    for directory in [find_directory(root, name) for name in session]:
+    found = [find_directory(root, name) for name in session]
+    if not yes and not sys.stdin.isatty():
+        raise ConfigError("there is no terminal to ask on; say --yes to remove without being asked")
+    if not yes and not click.confirm(f"Remove {', '.join(each.name for each in found)}, with all that is recorded?"):
+        return int(ExitCode.DONE)
+    for directory in found:
         remove_directory(directory)
         tell(f"removed {directory.name}")
     return int(ExitCode.DONE)
@@ -113,13 +125,14 @@ def export(session: str, target: Path | None, state: Path | None) -> int:
     """
     directory = find_directory(root_named(state), session)
     target = target or Path(f"{directory.name}.tar.gz")
-    try:
-        with locked(directory), tarfile.open(target, "x:gz") as archive:
-            for file in sorted(directory.iterdir()):
-                if file.name in {TRACE_NAME, ABOUT_NAME} or file.name.startswith(f"{TRACE_NAME}."):
-                    archive.add(file, f"{directory.name}/{file.name}")
-    except OSError as error:
-        raise ConfigError(f"cannot write {target}: {error.strerror or error}") from None
+    with (
+        locked(directory),
+        private_file(target, is_new=True) as out,
+        tarfile.open(fileobj=out, mode="w:gz") as archive,
+    ):
+        for file in sorted(directory.iterdir()):
+            if file.name in {TRACE_NAME, ABOUT_NAME} or file.name.startswith(f"{TRACE_NAME}."):
+                archive.add(file, f"{directory.name}/{file.name}")
     tell(f"wrote {target}")
     return int(ExitCode.DONE)
 

@@ -12,12 +12,14 @@ import select
 import sys
 import termios
 from collections.abc import Callable, Iterator
-from typing import Any, TextIO
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO
 
 import click
 
 from edgeagent.core.effects import AskUser
 from edgeagent.core.text import shown
+from edgeagent.errors import ConfigError
 from edgeagent.runtime.door import Decision
 
 LOOK_EVERY_S = 0.2
@@ -104,3 +106,16 @@ def stdout_kept() -> Iterator[TextIO]:
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)
         yield answers
+
+
+@contextlib.contextmanager
+def private_file(path: Path, *, is_new: bool = False) -> Iterator[BinaryIO]:
+    """A file that only its owner may read, as sessions are; `is_new`: one that was not there. Raises ConfigError."""
+    flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if is_new else os.O_TRUNC)
+    try:
+        descriptor = os.open(path, flags, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, 0o600)
+            yield file
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror or error}") from None

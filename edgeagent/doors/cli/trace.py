@@ -26,8 +26,8 @@ from edgeagent.core.text import shown
 from edgeagent.doors.cli import trace_export, trace_file, trace_sign
 from edgeagent.doors.cli.options import find_trace_named, state_option
 from edgeagent.doors.cli.screen import clock_text
-from edgeagent.doors.cli.terminal import tell, tell_row
-from edgeagent.errors import ConfigError, EdgeAgentError
+from edgeagent.doors.cli.terminal import private_file, tell, tell_row
+from edgeagent.errors import EdgeAgentError
 from edgeagent.runtime.recording import Recording, effects_of, load_recording, records_of
 from edgeagent.trace.export.page import page
 from edgeagent.trace.export.turns import Turn, Use, turns_of
@@ -165,10 +165,8 @@ def _write_page(file: Path, path: Path, found: Examined, told: _Told, rows: list
     facts = [("records", str(len(found.records))), ("bytes", str(path.stat().st_size)), ("head", found.head.hex()[:16])]
     facts += [("agent", about.agent), ("model", Path(about.model).name), ("edgeagent", about.version)] if about else []
     title = f"Session {about.id if about else path}"
-    try:
-        file.write_text(page(title, facts, told.turns(), rows), encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"cannot write {file}: {error.strerror}") from None
+    with private_file(file) as out:
+        out.write(page(title, facts, told.turns(), rows).encode())
     tell(f"wrote {file}")
 
 

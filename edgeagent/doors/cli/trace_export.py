@@ -9,7 +9,7 @@ import click
 import orjson
 
 from edgeagent.doors.cli.options import find_trace_named, root_named, state_option
-from edgeagent.doors.cli.terminal import pass_on, tell
+from edgeagent.doors.cli.terminal import pass_on, private_file, tell
 from edgeagent.errors import ConfigError, ExitCode
 from edgeagent.runtime.keys import AUDIT_KEY_NAME, local_key
 from edgeagent.runtime.recording import Recording, effects_of, load_recording, records_of
@@ -111,8 +111,5 @@ def _write(pieces: Iterable[str], output: Path | None) -> None:
         for piece in pieces:
             pass_on(piece)
         return
-    try:
-        with output.open("w", encoding="utf-8") as file:
-            file.writelines(pieces)
-    except OSError as error:
-        raise ConfigError(f"cannot write {output}: {error.strerror}") from None
+    with private_file(output) as file:
+        file.writelines(piece.encode() for piece in pieces)

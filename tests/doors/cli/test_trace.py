@@ -130,7 +130,7 @@ def test_a_fork_is_a_session_of_its_own(edgeagent, trace):
     forked = edgeagent("fork", trace.parent.name, "--at", 2).stdout.strip()
     assert edgeagent("run", "--resume", forked).returncode == 0
     assert edgeagent("replay", trace).stdout == "identical: 5 records\n"
-    assert edgeagent("sessions", "remove", forked).returncode == 0
+    assert edgeagent("sessions", "remove", "--yes", forked).returncode == 0
     assert len(edgeagent("sessions", "list").stdout.splitlines()) == 1
 
 
@@ -258,3 +258,33 @@ def test_why_tells_the_odds_the_scores_what_arguments_were_held_to_and_how_sure_
 
 def test_an_answer_of_which_nothing_was_told_has_no_why():
     assert list(why(ModelAnswered(0, 1, "Hello.", "end", Usage()))) == []
+
+
+@pytest.mark.parametrize("name", ["../outside", "", ".", "..", "{outside}", "./{id}"])
+def test_only_a_session_s_id_names_what_is_removed(edgeagent, trace, tmp_path, name):
+    outside = tmp_path / "state" / "outside"
+    shutil.copytree(trace.parent, outside)
+    named = name.format(outside=outside, id=trace.parent.name)
+    done = edgeagent("sessions", "remove", "--yes", named)
+    assert (done.returncode, outside.exists(), trace.exists()) == (2, True, True)
+    assert "no session's id" in done.stderr
+
+
+def test_nothing_is_removed_without_a_yes(edgeagent, trace):
+    done = edgeagent("sessions", "remove", trace.parent.name)
+    assert (done.returncode, trace.exists(), "say --yes" in done.stderr) == (2, True, True)
+
+
+def test_a_session_that_is_a_link_is_not_removed(edgeagent, trace, tmp_path):
+    link = trace.parent.parent / "20000101-000000-link"
+    link.symlink_to(trace.parent)
+    done = edgeagent("sessions", "remove", "--yes", link.name)
+    assert (done.returncode, "is a link" in done.stderr, trace.exists()) == (2, True, True)
+
+
+def test_what_is_written_of_a_session_is_its_owner_s_alone(edgeagent, trace, tmp_path):
+    assert edgeagent("sessions", "export", trace.parent.name, tmp_path / "s.tar.gz").returncode == 0
+    assert edgeagent("trace", "show", "--html", tmp_path / "s.html", trace).returncode == 0
+    assert edgeagent("trace", "export", "--otlp", "-o", tmp_path / "s.json", trace).returncode == 0
+    modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("s.tar.gz", "s.html", "s.json")]
+    assert modes == [0o600] * 3
