@@ -13,6 +13,8 @@ from bench.agentdojo.pairs import attacks, benign, undefended
 from bench.agentdojo.replay import undefended as without_guard
 from bench.agentdojo.report import with_words
 
+pytestmark = pytest.mark.long  # Seconds of CPU: `make test` runs it, `make quick` does not.
+
 
 @cache
 def own():

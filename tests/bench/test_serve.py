@@ -7,6 +7,7 @@ import pytest
 from bench import serve
 
 
+@pytest.mark.long
 def test_sessions_of_three_agents_lose_and_repeat_nothing_when_they_are_killed(tmp_path):
     figures = serve.run(tmp_path, 6, 40, 2, "script")
     assert figures["answers"] == 240

@@ -16,6 +16,8 @@ from edgeagent.errors import ModelError
 from edgeagent.models.gguf import check_gguf, widened
 from edgeagent.models.store import find
 
+pytestmark = pytest.mark.long  # Seconds of CPU: `make test` runs it, `make quick` does not.
+
 U8, U32, I32, F32, BOOL, STRING, ARRAY, U64 = 0, 4, 5, 6, 7, 8, 9, 10
 _PACK = {U8: "<B", U32: "<I", I32: "<i", F32: "<f", BOOL: "<B", U64: "<Q"}
 

@@ -166,6 +166,7 @@ def test_a_name_that_is_no_file_is_refused(tmp_path, name):
     session.close()
 
 
+@pytest.mark.long
 def test_killed_at_random_every_answer_reaches_every_door_once(tmp_path):
     """SIGKILL, again and again, while three sessions serve two doors each; then they are left to finish."""
     rounds, chance, kills = 20, random.Random(14), 0

@@ -23,6 +23,8 @@ from edgeagent.doors.cli.console import console
 from edgeagent.doors.cli.device import device
 from edgeagent.errors import ConfigError, ExitCode
 
+pytestmark = pytest.mark.long  # Seconds of CPU: `make test` runs it, `make quick` does not.
+
 ROOT = Path(__file__).parents[3]
 PROFILE = """
 name = "pump"

@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 from edgeagent import Agent, Budget, tool
 
+pytestmark = pytest.mark.long  # Seconds of CPU: `make test` runs it, `make quick` does not.
+
 @tool(idempotent=True)
 def slow() -> str:
     """Take a while."""

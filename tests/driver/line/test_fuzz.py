@@ -13,6 +13,8 @@ from edgeagent.driver.line import raw_repl
 from edgeagent.driver.line.screen import Cutter, Screen
 from edgeagent.errors import PeerMisbehaved
 
+pytestmark = pytest.mark.long  # Seconds of CPU: `make test` runs it, `make quick` does not.
+
 ROUNDS = 100_000
 SEEDS = {
     "screen": (b"\x1b[?2004hroot@board:~# \x1b[6n\x1b[1;32m\r\n", b"\x1b]0;t\x07\x1b[13CUsage\r\r\n"),

@@ -20,6 +20,8 @@ from edgeagent.driver.line.profile import load_profile
 from edgeagent.driver.line.view import View
 from tests.driver.line.simulated import Device, words
 
+pytestmark = pytest.mark.long  # Seconds of CPU: `make test` runs it, `make quick` does not.
+
 PLAYS = 600
 PLAYS_ALL = 10_000
 PROMPTS = ("sw1# ", "sw1#", "root@board:~# ", "> ", "<switch-zone>", "[admin@MikroTik] > ", "uart:~$ ")
