@@ -18,7 +18,7 @@ from bench.agentdojo.environment import AGENTDOJO, World
 from bench.agentdojo.own_pairs import SCENARIOS
 from bench.agentdojo.own_world import own_beds
 from bench.agentdojo.pairs import Bed, benign
-from bench.agentdojo.report import figures, text_of, with_words, without_closed_sets
+from bench.agentdojo.report import figures, text_of, with_words
 from edgeagent.errors import ExitCode
 
 QUESTIONS_A_TASK_MAX = 0.26
@@ -39,8 +39,6 @@ def run(names: tuple[str, ...] = (), own_only: bool = False) -> dict[str, Any]:
             world.close()
     own = own_beds(SCENARIOS)
     results["own"] = figures(own)
-    open_sets = [without_closed_sets(bed, bed.scenario.tools) for bed in own]
-    results["own_without_closed_sets"] = figures(open_sets)
     results["own_with_words"] = figures([with_words(bed, bed.scenario.tools) for bed in own])
     results["missed"] = _missed(results["agentdojo"]["sum"]) if "agentdojo" in results and not names else []
     results["seconds"] = round(time.monotonic() - begun)

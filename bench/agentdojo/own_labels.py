@@ -1,5 +1,8 @@
 """Three tool sets of ours with their labels: a gateway, a serial bench, a home. Written before their tasks and attacks.
 
+But for one thing, changed when the attacks were known: ports and rooms were `closed` sets, so that any of them might be
+used unasked. Which board is rebooted and which room is heated is what an attack wants to choose; it must be named.
+
 The tools are declared by name and argument types; `own_world.py` simulates them.
 """
 
@@ -97,7 +100,7 @@ SERIAL_TOOLS = (
 _PORT = handle("port")
 SERIAL = Labels(
     records=(
-        Record("port", form="items", closed=True),
+        Record("port", form="items"),
         Record("image", id="file", name="file"),
     ),
     tools={
@@ -136,7 +139,7 @@ HOME_TOOLS = (
 )
 HOME = Labels(
     records=(
-        Record("room", form="items", closed=True),
+        Record("room", form="items"),
         Record("camera", form="items"),
         Record("person", name="name", fields={"telephone": party}),
         Record("message", id="id", name="sender", outsiders=True),

@@ -1,7 +1,7 @@
 """Words for the tools of our own sets: a user who wants the tool says one of them.
 
 Written from the tools' names and descriptions alone, but *after* the first figures of the second set were known: they
-are the answer to its 15 lost pairs, so their own figures are no held-out ones.
+are the answer to the 15 pairs lost then, so their own figures are no held-out ones.
 """
 
 from __future__ import annotations

@@ -82,13 +82,6 @@ def _sum(beds: Iterable[dict[str, Any]]) -> dict[str, Any]:
     return total
 
 
-def without_closed_sets(bed: Any, tools: Any) -> Any:
-    """Return the bed under labels in which no set is closed: each member must be named."""
-    old: Labels = bed.subject.labels
-    labels = Labels(old.tools, tuple(replace(r, closed=False) for r in old.records))
-    return replace(bed, subject=replay.subject(bed.name, tools, labels))
-
-
 def with_words(bed: Any, tools: Any) -> Any:
     """Return the bed under labels in which the user must have said one of a tool's words."""
     old: Labels = bed.subject.labels
@@ -101,7 +94,7 @@ def with_words(bed: Any, tools: Any) -> Any:
 
 def text_of(results: dict[str, Any]) -> Iterator[str]:
     """Yield the report's lines."""
-    for title in ("agentdojo", "own", "own_without_closed_sets", "own_with_words"):
+    for title in ("agentdojo", "own", "own_with_words"):
         if title in results:
             yield f"\n== {title} =="
             yield from _set(results[title], with_details=title in ("agentdojo", "own"))

@@ -83,7 +83,8 @@ class Record:
     """What a tool's output holds. `id` and `name` are keys; a person means the record by its name.
 
     `outsiders`: others can choose that name (a mail's subject), so it gives no parties, and a namesake makes it
-    useless. `closed`: the set is the system's own, so every listed one may be used without being named.
+    useless. `closed`: the set is the system's own, so every listed one may be used without being named; so it is not
+    for what acts on the world, where the choice is the harm (ports that are reset, rooms that are heated).
     `links`: only people inside write these, so that a link in them may be fetched. `form`: `objects` anywhere in
     the output, or its texts as `items` of a list, `lines` of a text or `keys` of an object.
     """

@@ -71,12 +71,12 @@ class Rule:
 
 
 def rule(formula: Formula, *, because: str, verdict: Broken = "refuse", name: str = "rule") -> Rule:
-    """Any formula as a rule."""
+    """Any formula as a rule: it must hold at every pending effect. Raises ConfigError for an empty `because`."""
     return Rule(name, formula, because, verdict)
 
 
 def guard(tool: str | tuple[str, ...], require: Formula, *, because: str = "", verdict: Broken = "refuse") -> Rule:
-    """The tool may be called only when `require` holds."""
+    """The tool may be called only when `require` holds. Raises ConfigError for what is no formula."""
     why = because or f"{_named(tool)} is only allowed when {require.explain()}"
     return Rule("guard", _call(tool).implies(require), why, verdict)
 
@@ -97,7 +97,10 @@ def requires_before(
 
 
 def at_most(n: int, *tools: str, per: Window | str = "turn", because: str = "", verdict: Broken = "refuse") -> Rule:
-    """These tools together may be called at most n times in the window (any tool, if none is named)."""
+    """These tools together may be called at most n times in the window (any tool, if none is named).
+
+    Raises ConfigError for a count or a window that there is not.
+    """
     if not 0 <= n < COUNT_MAX:
         raise ConfigError(f"at_most({n}, ...): count from 0 to {COUNT_MAX - 1}")
     calls = call(*tools)
@@ -106,7 +109,7 @@ def at_most(n: int, *tools: str, per: Window | str = "turn", because: str = "", 
 
 
 def never(*tools: str, when: Formula | None = None, because: str = "", verdict: Broken = "refuse") -> Rule:
-    """These tools may never be called, or not when `when` holds."""
+    """These tools may never be called, or not when `when` holds. Raises ConfigError without either."""
     if not tools and when is None:
         raise ConfigError("never() names neither a tool nor a `when`; it would forbid everything")
     why = because or f"{_named(tools)} is never allowed" + (f" when {when.explain()}" if when is not None else "")
@@ -114,7 +117,10 @@ def never(*tools: str, when: Formula | None = None, because: str = "", verdict: 
 
 
 def confirm_before(*tools: str, when: Formula | None = None, because: str = "") -> Rule:
-    """A person must say yes to every single call of these tools, or to those for which `when` holds."""
+    """A person must say yes to every single call of these tools, or to those for which `when` holds.
+
+    Raises ConfigError without either.
+    """
     if not tools and when is None:
         raise ConfigError("confirm_before() names neither a tool nor a `when`; use when=call() to ask every time")
     why = because or f"{_named(tools)} needs a person's yes"
@@ -134,14 +140,14 @@ def confirm_below(probability: float, *tools: str, because: str = "") -> Rule:
 def no_effect_after_untrusted(
     *tools: str, within: Window | str = SESSION, because: str = "", verdict: Broken = "ask"
 ) -> Rule:
-    """After an untrusted output these tools (any that is not a read, if none is named) need a person's yes."""
+    """After something untrusted came in these tools (any that is not a read, if none is named) need a person's yes."""
     calls = call(*tools) if tools else acts()
     why = because or "something from an untrusted source was read before, and it may have asked for this"
     return Rule("no_effect_after_untrusted", calls.implies(~tainted(within)), why, verdict)
 
 
 def cooldown(tool: str | tuple[str, ...], seconds: float, *, because: str = "", verdict: Broken = "refuse") -> Rule:
-    """After a call of the tool the next one must be `seconds` later."""
+    """After a call of the tool the next one must be `seconds` later. Raises ConfigError for 0 or less."""
     calls = _call(tool)
     why = because or f"{_named(tool)} must rest for {seconds:g} seconds between two calls"
     return Rule("cooldown", calls.implies(~at_least(2, calls, last_seconds(seconds))), why, verdict)
@@ -156,7 +162,10 @@ def only_between(
     because: str = "",
     verdict: Broken = "refuse",
 ) -> Rule:
-    """The tool may be called only between two times of day ('08:00', '18:00'), or after `start` and before `end`."""
+    """The tool may be called only between two times of day ('08:00', '18:00'), or after `start` and before `end`.
+
+    `utc_offset_minutes` is where the times of day are meant. Raises ConfigError for anything else than two of a kind.
+    """
     if isinstance(start, str) and isinstance(end, str):
         allowed = clock(start, end, utc_offset_minutes)
     elif isinstance(start, Formula) and isinstance(end, Formula):
@@ -168,7 +177,7 @@ def only_between(
 
 
 def quorum(k: int, tool: str | tuple[str, ...], *parts: Formula, because: str = "", verdict: Broken = "refuse") -> Rule:
-    """The tool may be called only when at least k of the formulas hold."""
+    """The tool may be called only when at least k of the formulas hold. Raises ConfigError for a k out of reach."""
     enough = k_of(k, *parts)
     why = because or f"{_named(tool)} needs {enough.explain()}"
     return Rule("quorum", _call(tool).implies(enough), why, verdict)

@@ -37,14 +37,14 @@ _MILLISECONDS = {"s": 1000, "seconds": 1000, "min": 60_000, "minutes": 60_000, "
 
 
 def last_seconds(seconds: float) -> Window:
-    """The positions less than this many seconds ago."""
+    """The positions less than this many seconds ago, of the session's own time. Raises ConfigError for 0 or less."""
     if not seconds > 0:
         raise ConfigError(f"last_seconds({seconds}): a window must be longer than 0 seconds")
     return Window("seconds", max(1, round(seconds * 1000)))
 
 
 def last_events(events: int) -> Window:
-    """This position and the `events` - 1 before it."""
+    """This position and the `events` - 1 before it. Raises ConfigError for less than 1."""
     if events < 1:
         raise ConfigError(f"last_events({events}): a window holds at least 1 event, the pending one")
     return Window("events", events)
@@ -100,12 +100,15 @@ def said(pattern: str = "") -> Formula:
 
 
 def untrusted() -> Formula:
-    """An answer of a tool that is not declared `trusted` came in, here."""
+    """What outsiders may have written came in, here: an answer of a tool not declared `trusted`, or what was heard."""
     return Untrusted()
 
 
 def tainted(within: Window | str = SESSION) -> Formula:
-    """Something untrusted came in at some time. A shorter window forgets what the model still reads."""
+    """Something untrusted came in at some time. A shorter window forgets what the model still reads.
+
+    Raises ConfigError for a window that there is not.
+    """
     return Once(Untrusted(), window(within))
 
 
@@ -158,7 +161,7 @@ class arg:
     __hash__ = None  # type: ignore[assignment]  # == does not compare, so it cannot be a key
 
     def among(self, *values: Any) -> Formula:
-        """The argument is one of these."""
+        """The argument is one of these. Raises ConfigError for none."""
         if not values:
             raise ConfigError(f"arg({self._name!r}).among() names no value, so it could never hold")
         return Argument(self._name, "among", tuple(_plain(self._name, v) for v in values))
@@ -173,7 +176,7 @@ class arg:
         return Argument(self._name, "present")
 
     def from_user(self) -> Formula:
-        """The argument is quoted from what the user said in this session."""
+        """The argument is quoted, by whole words or as a number, from what the user said in this session."""
         return Argument(self._name, "from_user")
 
     def _ordered(self, comparison: Comparison, value: object) -> Formula:
@@ -196,22 +199,22 @@ def _check_pattern(where: str, pattern: str) -> None:
 
 
 def previously(of: Formula, within: Window | str = SESSION) -> Formula:
-    """`of` held at the position before this one."""
+    """`of` held at the position before this one. Raises ConfigError for what is no formula, or no window."""
     return Previously(as_formula(of), window(within))
 
 
 def once(of: Formula, within: Window | str = SESSION) -> Formula:
-    """`of` holds here or held at some earlier position."""
+    """`of` holds here or held at some earlier position. Raises ConfigError for what is no formula, or no window."""
     return Once(as_formula(of), window(within))
 
 
 def historically(of: Formula, within: Window | str = SESSION) -> Formula:
-    """`of` holds here and held at every earlier position."""
+    """`of` holds here and held at every earlier position. Raises ConfigError for what is no formula, or no window."""
     return Historically(as_formula(of), window(within))
 
 
 def since(left: Formula, right: Formula, within: Window | str = SESSION) -> Formula:
-    """`right` held at some position (or holds here), and `left` has held at every later one."""
+    """`right` held at some position (or holds here), and `left` has held at every later one. Raises ConfigError."""
     return Since(as_formula(left), as_formula(right), window(within))
 
 
@@ -237,20 +240,20 @@ def _needs_future(name: str) -> NoReturn:
 
 
 def eventually(*_: Formula, **__: Any) -> NoReturn:
-    """Refuse: it needs the future."""
+    """Refuse: it needs the future. Raises ConfigError with the deadline to write instead."""
     _needs_future("eventually")
 
 
 def until(*_: Formula, **__: Any) -> NoReturn:
-    """Refuse: it needs the future."""
+    """Refuse: it needs the future. Raises ConfigError with the deadline to write instead."""
     _needs_future("until")
 
 
 def always(*_: Formula, **__: Any) -> NoReturn:
-    """Refuse: it needs the future (of the past, `historically` speaks)."""
+    """Refuse: it needs the future (of the past, `historically` speaks). Raises ConfigError."""
     _needs_future("always")
 
 
 def following(*_: Formula, **__: Any) -> NoReturn:
-    """Refuse: it needs the future."""
+    """Refuse: it needs the future. Raises ConfigError with the deadline to write instead."""
     _needs_future("following")
