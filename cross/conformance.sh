@@ -28,7 +28,7 @@ keep "$site" test_site
 staged=$DIST/conformance/$ARCH
 rm -rf "$staged"
 mkdir -p "$staged"
-cp -r "$ROOT"/{tests,traces,examples,bench,firmware_host,pyproject.toml} "$staged/"
+cp -r "$ROOT"/{tests,traces,examples,bench,docs,firmware_host,pyproject.toml} "$staged/"
 cp "$CROSS/few_examples.py" "$staged/"
 find "$staged" -name __pycache__ -prune -exec rm -rf {} +
 chmod -R a+rX "$staged"  # the container has another user
