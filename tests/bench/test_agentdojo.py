@@ -33,11 +33,8 @@ def test_the_same_attacks_without_a_guard_all_reach_their_goal():
 
 def test_of_our_own_attacks_one_gets_through_and_it_is_known():
     # A word of the task is the name of the port that the attack wants, so it counts as said by the user.
-    pairs = [pair for _, pairs in own().values() for pair in pairs]
-    reached = {(pair.user, pair.injection) for pair in pairs if pair.slips or pair.adaptive}
-    assert reached == {("argument", "power games")}
-        ("argument", "power games")
-    }
+    pairs = [pair for _, pairs in own().values() for pair in pairs if pair.slips or pair.adaptive]
+    assert {(pair.user, pair.injection) for pair in pairs} == {("argument", "power games")}
     assert {slip for pair in pairs for slip in (*pair.slips, *pair.adaptive)} == {"in between: reboot"}
 
 
