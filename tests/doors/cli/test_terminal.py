@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.long  # Seconds of CPU: `make test` runs it, `make quick` does not.
+
 NASTY = "\x1b]0;owned\x07 \x9b2J \u202eevil \u2028 \u200b"
 RAW = ("\x1b", "\x07", "\x9b", "\u202e", "\u2028", "\u200b")
 
@@ -13,8 +15,6 @@ AGENT = f'''
 import time
 from pathlib import Path
 from edgeagent import Agent, Budget, tool
-
-pytestmark = pytest.mark.long  # Seconds of CPU: `make test` runs it, `make quick` does not.
 
 @tool(idempotent=True)
 def slow() -> str:
