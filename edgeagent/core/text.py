@@ -16,6 +16,8 @@ TEXT_BYTES_MAX = 1 << 20
 _SURROGATE = re.compile("[\\ud800-\\udfff]")
 _NO_ESCAPE = re.compile("[\\ud800-\\udc7f\\udd00-\\udfff]")
 
+_NOTHING_TO_CLEAN = frozenset({int, bool, float, bytes, type(None)})
+
 V = TypeVar("V")
 
 
@@ -60,18 +62,28 @@ def cleaned(value: V) -> V:
 
 
 def _cleaned(value: Any) -> Any:
-    kind = type(value)
-    if kind is int or kind is bool or kind is bytes or kind is float or value is None:
+    if type(value) in _NOTHING_TO_CLEAN:
         return value
     if isinstance(value, str):
         return shortened(readable(value))
     if isinstance(value, tuple | list):
-        return kind(_cleaned(each) for each in value) if value else value
+        return type(value)(_cleaned(each) for each in value) if value else value
     if isinstance(value, msgspec.Struct):
-        fields = {name: getattr(value, name) for name in value.__struct_fields__}
-        changed = {name: new for name, old in fields.items() if (new := _cleaned(old)) is not old}
-        return msgspec.structs.replace(value, **changed) if changed else value
+        return _cleaned_struct(value)
     return value
+
+
+def _cleaned_struct(value: msgspec.Struct) -> msgspec.Struct:
+    """Every event passes here, so fields that are as they should be cost a look and no call."""
+    changed: dict[str, Any] = {}
+    for name in value.__struct_fields__:
+        old = getattr(value, name)
+        kind = type(old)
+        if kind in _NOTHING_TO_CLEAN or (kind is str and old.isascii() and len(old) <= TEXT_BYTES_MAX):
+            continue
+        if (new := _cleaned(old)) is not old:
+            changed[name] = new
+    return msgspec.structs.replace(value, **changed) if changed else value
 
 
 # -- for a person's eyes -------------------------------------------------------------------------------------------
