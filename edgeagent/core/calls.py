@@ -181,12 +181,16 @@ def _calls_done(agent: Agent, state: State, calls: tuple[PendingCall, ...]) -> T
     shown = shown_results(agent, state, tuple(c.answer or "" for c in calls))
     results = tuple(Message("tool", text, tool=c.tool) for c, text in zip(calls, shown, strict=True))
     made = tuple(CallMade(c.tool, c.arguments, text) for c, text in zip(calls, shown, strict=True) if c.ran)
-    known = {(m.tool, _as_compared(m.arguments)) for m in state.made}
-    repeated = not made and any((c.tool, _as_compared(c.arguments)) in known for c in calls)
+    repeated = not made and _were_made(state, calls)
     state = count_answer(state, refused=not made)
     state = replace(state, current=(*state.current, *results), made=(*state.made, *made))
     # A model that asks for what it already has is in a loop; words are the only way on.
     return ask_or_close(agent, state, "answer" if repeated else "either")
+
+
+def _were_made(state: State, calls: tuple[PendingCall, ...]) -> bool:
+    known = {(m.tool, _as_compared(m.arguments)) for m in state.made}
+    return any((c.tool, _as_compared(c.arguments)) in known for c in calls)
 
 
 def call_effect(agent: Agent, state: State, call: PendingCall, confirmation: int = 0) -> CallTool:

@@ -61,8 +61,11 @@ def session_limit(agent: Agent, state: State) -> Limit | None:
 
 def limit_for_calls(agent: Agent, state: State, calls: int) -> Limit | None:
     """Name the limit that forbids this whole batch of calls, or None."""
-    reached = (limit_before_calls(b, s, calls, state.now_ms) for b, s in _budgets(agent, state))
-    return next((limit for limit in reached if limit is not None), None)
+    for budget, spent in _budgets(agent, state):
+        limit = limit_before_calls(budget, spent, calls, state.now_ms)
+        if limit is not None:
+            return limit
+    return None
 
 
 def time_left_ms(agent: Agent, state: State) -> int | None:

@@ -20,11 +20,16 @@ from edgeagent.core.values import Message, canonical_json, read_json
 RESULT_TOKENS_MAX = 680
 """The most of one result, however large the window: about a minute of reading on a Pi 4 with a 135M model."""
 
+NOTE_BYTES = 48
+"""About as long as the note that says what was left out: a batch of results no longer than this each is never cut."""
+
 _NOTE = re.compile(r"… \(([0-9]+) of ([0-9]+) (elements|characters) left out\)\Z")
 
 
 def shown_results(agent: Agent, state: State, answers: tuple[str, ...]) -> tuple[str, ...]:
     """Return the results of a batch as the model reads them: together at most half of what is left."""
+    if all(len(answer.encode()) <= NOTE_BYTES for answer in answers):
+        return answers
     share = _room(agent, state, state.current) // 2 // max(1, len(answers))
     bytes_max = max(0, min(RESULT_TOKENS_MAX, share)) * 100 // state.density
     return tuple(cut(answer, bytes_max) for answer in answers)
@@ -55,6 +60,8 @@ def told(value: str, total: int) -> str:
 
 def cut(text: str, bytes_max: int) -> str:
     """Return a result whose own text has at most so many bytes, and a note how much of it is left out."""
+    if len(text.encode()) <= bytes_max:
+        return text
     found = _NOTE.search(text)
     body = text[: found.start()] if found else text
     if len(body.encode()) <= bytes_max:

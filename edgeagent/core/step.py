@@ -96,8 +96,8 @@ def step(agent: Agent, state: State, event: Event) -> Transition:
     """
     if isinstance(state.phase, Unstarted) != isinstance(event, SessionStarted):
         raise IllegalTransition(f"{type(event).__name__} cannot follow in phase {type(state.phase).__name__}")
-    stopped_ms = state.now_ms
-    state = replace(state, now_ms=max(state.now_ms, steady_ms(event)), skew_ms=event.skew_ms)
+    stopped_ms, steady_ms = state.now_ms, event.at_ms - event.skew_ms
+    state = replace(state, now_ms=steady_ms if steady_ms > stopped_ms else stopped_ms, skew_ms=event.skew_ms)
     match event:
         case SessionStarted():
             return _start_session(state, event), ()
