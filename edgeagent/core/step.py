@@ -47,7 +47,6 @@ from edgeagent.core.events import (
     TraceRepaired,
     UserDecided,
     UserSaid,
-    steady_ms,
 )
 from edgeagent.core.limits import admit, limit_for_calls, limit_of_tool, spend_model_call, window_left, without_wait
 from edgeagent.core.results import told, with_shorter_results
