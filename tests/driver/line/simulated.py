@@ -15,6 +15,10 @@ from typing import Any
 from edgeagent.driver.line.play import Given, LineGone, Look, Play, Result, Type
 
 ECHO_S = 0.001
+BYTE_S = 0.0001
+ONE_BY_ONE = -2
+"""As the place of a cut: there is one behind every byte."""
+
 BANNER = "\r\nDRAM:  256 MiB\r\n[    0.000000] Booting Linux on CPU 0\r\n"
 
 
@@ -35,7 +39,7 @@ class Device:
         self.state = "shell"
         self._due: list[tuple[float, int, bytes | Callable[[], None]]] = []
         self._count = 0
-        self._printed = 0
+        self.printed = 0
         self._line = ""
         self._ahead = ""
         self._running = ""
@@ -94,10 +98,14 @@ class Device:
     # -- the device's side
 
     def say(self, text: str, after_s: float = 0.0) -> None:
-        """Print; one place of all that is printed may be cut in two."""
+        """Print; one place of all that is printed may be cut in two, or every one."""
         data = text.encode()
-        place = self.cut - self._printed
-        self._printed += len(data)
+        place = self.cut - self.printed
+        self.printed += len(data)
+        if self.cut == ONE_BY_ONE:
+            for number in range(len(data)):
+                self._later(after_s + BYTE_S * number, data[number : number + 1])
+            return
         portions = (data[:place], data[place:]) if 0 < place < len(data) else (data,)
         for number, portion in enumerate(portions):
             self._later(after_s + 0.02 * number, portion)

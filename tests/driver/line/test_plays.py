@@ -1,4 +1,4 @@
-"""Plays of the console's machine: every file of `plays/`, whole and with the device's bytes cut at every place."""
+"""Plays of the console's machine: every file of `plays/`, whole, byte by byte, and cut at every place of its bytes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pytest
 from edgeagent.driver.line.console_machine import ConsoleMachine
 from edgeagent.driver.line.outcome import Done, Outcome
 from edgeagent.driver.line.profile import Answer, Profile, Prompts, load_profile
-from tests.driver.line.simulated import Device, words
+from tests.driver.line.simulated import ONE_BY_ONE, Device, words
 
 PLAYS = sorted((Path(__file__).parent / "plays").glob("*.toml"))
 RUN_S = 10.0
 STRIDE = 3
-"""Every third place of what a device prints is cut: with the places of the next play that is every kind of place."""
+"""`make test` cuts at every third place, and from another one in each play; `make test-slow` cuts at every one."""
 
 
 def profile_of(play: dict[str, Any]) -> Profile:
@@ -28,7 +28,7 @@ def profile_of(play: dict[str, Any]) -> Profile:
     return msgspec.structs.replace(profile, prompts=Prompts(**msgspec.structs.asdict(prompts)), answers=answers)
 
 
-def played(file: Path, cut: int = -1) -> list[tuple[dict[str, Any], Outcome]]:
+def played(file: Path, cut: int = -1) -> tuple[list[tuple[dict[str, Any], Outcome]], Device]:
     """Play a file; return what was said and what came of it. Nothing is ever typed into what runs but a nudge."""
     play = tomllib.loads(file.read_text())
     profile = profile_of(play)
@@ -44,7 +44,12 @@ def played(file: Path, cut: int = -1) -> list[tuple[dict[str, Any], Outcome]]:
         else:
             device.idle(each["wait"])
     assert {char for _, char in device.typed_while_running} <= set(profile.keys.nudge)
-    return outcomes
+    return outcomes, device
+
+
+def problems(file: Path, cut: int = -1) -> list[str]:
+    """What does not go as the file says."""
+    return [problem for each in played(file, cut)[0] if (problem := differs(*each))]
 
 
 def differs(wanted: dict[str, Any], outcome: Outcome) -> str:
@@ -61,11 +66,23 @@ def differs(wanted: dict[str, Any], outcome: Outcome) -> str:
 
 @pytest.mark.parametrize("file", PLAYS, ids=lambda file: file.stem)
 def test_a_play_goes_as_its_file_says(file: Path) -> None:
-    assert [problem for each in played(file) if (problem := differs(*each))] == []
+    assert problems(file) == []
 
 
 @pytest.mark.parametrize("file", PLAYS, ids=lambda file: file.stem)
+def test_a_device_whose_bytes_come_one_by_one_changes_nothing(file: Path) -> None:
+    assert problems(file, cut=ONE_BY_ONE) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("file", PLAYS, ids=lambda file: file.stem)
 def test_where_the_bytes_are_cut_changes_nothing(file: Path) -> None:
-    printed = 60 * len(tomllib.loads(file.read_text())["plays"])
-    for cut in range(1, 3 * printed, STRIDE):
-        assert [problem for each in played(file, cut) if (problem := differs(*each))] == [], f"cut at byte {cut}"
+    for cut in range(1 + PLAYS.index(file) % STRIDE, played(file)[1].printed, STRIDE):
+        assert problems(file, cut) == [], f"cut at byte {cut}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", PLAYS, ids=lambda file: file.stem)
+def test_every_cut_of_every_play_changes_nothing(file: Path) -> None:
+    for cut in range(1, played(file)[1].printed):
+        assert problems(file, cut) == [], f"cut at byte {cut}"
