@@ -5,6 +5,7 @@
       trace.cbor       the truth
       snapshot.cbor    a cache of the fold
       lock             who works in it now
+    <state>/heads/<id>     how far it has come, kept apart from its trace
 
 Knows no loop and no driver.
 """
@@ -63,7 +64,8 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
 class About(msgspec.Struct, frozen=True, kw_only=True):
     """What a session was started with; kept beside its trace so that it can be replayed and resumed.
 
-    `parts` are digests of the agent's parts, by name, so that a change can be named. The rest as in `Beginning`.
+    `parts` are digests of the agent's parts, by name, so that a change can be named. `sealed_by` names the key that its
+    head was sealed with (see `vouched`), empty for a session from before there were heads. The rest as in `Beginning`.
     """
 
     id: str
@@ -81,11 +83,22 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     forked_from: str = ""
     version: str = __version__
     policy: dict[str, Any] = {}
+    sealed_by: str = ""
 
 
 def sessions_folder(root: Path) -> Path:
     """Where all session directories of this state folder are."""
     return root / "sessions"
+
+
+def root_of(directory: Path) -> Path:
+    """The state folder that a session's directory is in."""
+    return directory.absolute().parent.parent
+
+
+def head_path(directory: Path) -> Path:
+    """Where the head of this session is."""
+    return root_of(directory) / "heads" / directory.name
 
 
 def new_directory(root: Path, now_ms: int) -> Path:
@@ -142,6 +155,7 @@ def remove_directory(directory: Path) -> None:
         )
     with locked(directory):
         shutil.rmtree(directory)
+        head_path(directory).unlink(missing_ok=True)
 
 
 def write_about(directory: Path, about: About, disk: Disk = DISK) -> None:

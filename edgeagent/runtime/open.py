@@ -26,6 +26,7 @@ from edgeagent.runtime.operator import operator_policy, recorded_rules, with_rul
 from edgeagent.runtime.recording import Recording, changes, load_recording, resolved_spec, with_recorded_limits
 from edgeagent.runtime.resume import resume_session
 from edgeagent.runtime.session import Outside, Session, new_session
+from edgeagent.runtime.vouched import examine_to_go_on
 from edgeagent.runtime.wiring import (
     agent_path,
     dialect_of,
@@ -35,8 +36,8 @@ from edgeagent.runtime.wiring import (
     step_of,
     with_dialect,
 )
-from edgeagent.trace.file import Durability, examine_file
-from edgeagent.trace.recover import Examined, Torn
+from edgeagent.trace.file import Durability, damaged
+from edgeagent.trace.recover import Damaged, Examined, Torn
 from edgeagent.version import __version__
 
 
@@ -195,7 +196,9 @@ def _tell_changes(recording: Recording, rules_now: tuple[Rule, ...], door: Door)
 
 
 def _torn_told(trace: Path, door: Door) -> Examined | None:
-    found = examine_file(trace, events=False) if trace.exists() else None
+    found = examine_to_go_on(trace, events=False) if trace.exists() else None
+    if found is not None and isinstance(found.verdict, Damaged):
+        raise damaged(trace, found.verdict)  # Before a model is loaded.
     if found is not None and isinstance(found.verdict, Torn):
         door.activity(f"the last write did not arrive whole; {found.verdict.size} bytes are put aside")
     return found

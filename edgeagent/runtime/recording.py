@@ -19,9 +19,10 @@ from edgeagent.core.values import canonical_json
 from edgeagent.errors import ConfigError
 from edgeagent.runtime.folder import ABOUT_NAME, TRACE_NAME, About, Limits, find_directory, last_directory, read_about
 from edgeagent.runtime.operator import recorded_rules, with_rules
+from edgeagent.runtime.vouched import examine_session
 from edgeagent.runtime.wiring import agent_path, load_agent, step_of, with_dialect
 from edgeagent.trace.check import GuardStep, fold
-from edgeagent.trace.file import damaged, examine_file
+from edgeagent.trace.file import damaged
 from edgeagent.trace.record import Record
 from edgeagent.trace.recover import Damaged, Examined
 from edgeagent.trace.snapshot import decode_state
@@ -109,8 +110,8 @@ def start_of(found: Examined) -> State:
 
 
 def records_of(trace: Path) -> Examined:
-    """All right records; a torn end is left out. Raises TraceDamaged for damage."""
-    found = examine_file(trace)
+    """All right records; a torn end is left out. Raises TraceDamaged for damage, and if there were more."""
+    found = examine_session(trace)
     if isinstance(found.verdict, Damaged):
         raise damaged(trace, found.verdict)
     return found

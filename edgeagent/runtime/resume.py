@@ -23,7 +23,6 @@ from edgeagent.core.state import State, outstanding
 from edgeagent.driver.base import Driver
 from edgeagent.errors import ConfigError, TraceDamaged, TraceError
 from edgeagent.runtime.folder import (
-    SNAPSHOT_NAME,
     TRACE_NAME,
     About,
     durability_of,
@@ -35,12 +34,13 @@ from edgeagent.runtime.folder import (
 )
 from edgeagent.runtime.recording import records_of, start_of
 from edgeagent.runtime.session import Files, Outside, Session, started_event
-from edgeagent.runtime.snapshot import read_snapshot, vouched_for
+from edgeagent.runtime.snapshot import read_snapshot
 from edgeagent.runtime.stamps import wall_clock_ms
+from edgeagent.runtime.vouched import HeadFile, examine_to_go_on, vouchers_of
 from edgeagent.trace.check import fold
 from edgeagent.trace.disk import Disk
-from edgeagent.trace.file import Durability, TraceFile, copy_records, cut_before
-from edgeagent.trace.recover import Examined, Torn
+from edgeagent.trace.file import Durability, TraceFile, copy_records, cut_before, damaged
+from edgeagent.trace.recover import Damaged, Examined
 from edgeagent.trace.snapshot import decode_state
 from edgeagent.version import __version__
 
@@ -67,7 +67,6 @@ def resume_session(
         mode = durability or durability_of(about)
         trace, found = _open(path, mode, disk)
         try:
-            _check_vouched(directory, found)
             state = folded(directory, agent, step, found)
             _check_owner(about, state, path)
         except BaseException:
@@ -81,28 +80,10 @@ def resume_session(
     return session
 
 
-def _check_vouched(directory: Path, found: Examined) -> None:
-    """Raise TraceDamaged if the sealed snapshot vouches for records that are not there, or for other ones."""
-    vouched = vouched_for(directory)
-    if vouched is None or found.header is None:
-        return
-    seq, head = vouched
-    ends = found.header.first_seq + len(found.records)
-    if isinstance(found.verdict, Torn) or cut_before(directory / TRACE_NAME, found):
-        seq -= 1  # The last record did not arrive whole: that is a tear, and it is said and recorded as one.
-    last = next((r for r in found.records if r.seq == seq - 1), None)
-    if ends >= seq and (last is None or last.hash == head or seq < vouched[0]):
-        return
-    what = f"ends after record {ends - 1}" if ends < seq else f"has another record {seq - 1}"
-    raise TraceDamaged(
-        f"{directory / TRACE_NAME} {what}, and {SNAPSHOT_NAME}, sealed by this machine, vouches for {seq}: what is "
-        f"missing may have happened. Restore the trace; who accepts the loss removes {SNAPSHOT_NAME}",
-        found.end,
-    )
-
-
 def _check_owner(about: About, state: State, path: Path) -> None:
     """Raise TraceDamaged if the records are another session's; a fork has those of the one it was made from."""
+    if about.id != path.parent.name:
+        raise TraceDamaged(f"{path} lies in the place of another session, {about.id}: renamed, copied or exchanged", 0)
     if state.session and state.session != about.id and not about.forked_from:
         raise TraceDamaged(f"{path} holds the records of session {state.session}, not of {about.id}: exchanged", 0)
 
@@ -138,20 +119,28 @@ def fork_session(root: Path, source: Path, *, at: int | None = None, now_ms: int
     Raises TraceDamaged, TraceError and ConfigError. The source is not changed.
     """
     about = read_about(source)
-    found = records_of(source / TRACE_NAME)
+    found = examine_to_go_on(source / TRACE_NAME)
+    if isinstance(found.verdict, Damaged):
+        raise damaged(source / TRACE_NAME, found.verdict)
     count = len(found.records) if at is None else at
     if found.header is None or not 0 < count <= len(found.records):
         raise ConfigError(f"session {source.name} has {len(found.records)} records; --at takes 1 to that many")
     directory = new_directory(root, wall_clock_ms() if now_ms is None else now_ms)
     with locked(directory):
-        fields = {"id": directory.name, "forked_from": f"{source.name}@{count}"}
+        head = HeadFile(directory)
+        head.begin(found.records[count - 1].seq + 1, found.records[count - 1].hash)
+        fields = {"id": directory.name, "forked_from": f"{source.name}@{count}", "sealed_by": head.seal_id}
         write_about(directory, replace(about, **fields))
         copy_records(source / TRACE_NAME, directory / TRACE_NAME, found, count)
     return directory
 
 
 def _open(path: Path, mode: Durability, disk: Disk) -> tuple[TraceFile, Examined]:
+    vouch = HeadFile(path.parent, disk).move
     if path.exists():
-        return TraceFile.resume(path, durability=mode, disk=disk)
-    trace = TraceFile.create(path, durability=mode, disk=disk)  # Cut off between session.json and its trace.
+        found = examine_to_go_on(path, events=False)
+        return TraceFile.resume(path, durability=mode, disk=disk, vouch=vouch, found=found)
+    if any(vouched.seq for vouched in vouchers_of(path.parent)):
+        raise TraceDamaged(f"{path} is gone, and records are vouched for: restore it. What was in it has happened", 0)
+    trace = TraceFile.create(path, durability=mode, disk=disk, vouch=vouch)  # Cut off between session.json and it.
     return trace, records_of(path)

@@ -33,7 +33,6 @@ from edgeagent.runtime.folder import (
     lock,
     make_durable,
     new_directory,
-    sessions_folder,
     write_about,
 )
 from edgeagent.runtime.loop import Loop
@@ -41,6 +40,7 @@ from edgeagent.runtime.recording import parts_of
 from edgeagent.runtime.snapshot import write_snapshot
 from edgeagent.runtime.spoken import Spoken
 from edgeagent.runtime.stamps import Clock, monotonic_ms, wall_clock_ms
+from edgeagent.runtime.vouched import HeadFile
 from edgeagent.trace.disk import DISK, Disk
 from edgeagent.trace.file import TraceFile
 from edgeagent.version import __version__
@@ -364,13 +364,16 @@ def new_session(
     """
     outside = outside or Outside()
     disk = outside.disk
-    about = _about(agent, beginning, new_directory(root, outside.clock_ms()).name, outside.clock_ms())
-    directory = sessions_folder(root) / about.id
+    directory = new_directory(root, outside.clock_ms())
     held = lock(directory)
     try:
+        head = HeadFile(directory, disk)
+        head.begin()
+        about = _about(agent, beginning, directory.name, outside.clock_ms(), head.seal_id)
         write_about(directory, about, disk)
         make_durable(directory, disk)
-        trace = TraceFile.create(directory / TRACE_NAME, durability=durability_of(about), disk=disk)
+        mode = durability_of(about)
+        trace = TraceFile.create(directory / TRACE_NAME, durability=mode, disk=disk, vouch=head.move)
         session = Session(agent, step, drivers, Files(directory, held, trace), outside)
         session.take_up((started_event(agent, about),))
         session.resume_turn()
@@ -380,7 +383,7 @@ def new_session(
     return session
 
 
-def _about(agent: Agent, beginning: Beginning, name: str, now_ms: int) -> About:
+def _about(agent: Agent, beginning: Beginning, name: str, now_ms: int, sealed_by: str) -> About:
     assert agent.dialect is not None, "the wiring gives every running agent its dialect"
     spec = beginning.agent_spec
     chosen = replace(beginning, agent_spec=str(Path(spec).absolute()) if spec else "")
@@ -391,6 +394,7 @@ def _about(agent: Agent, beginning: Beginning, name: str, now_ms: int) -> About:
         dialect=agent.dialect.name,
         created_ms=now_ms,
         parts=parts_of(agent),
+        sealed_by=sealed_by,
         **asdict(chosen),
     )
 

@@ -48,6 +48,10 @@ WINDOW_S: dict[Durability, float] = {"strict": 0.0, "effects": 1.0, "relaxed": 3
 """For how long a record may wait for its sync. 30 s is also how long Linux itself keeps dirty pages."""
 
 
+Vouch = Callable[[int, bytes], None]
+"""Writes down elsewhere how many records there are, and the last one's hash. Raises OSError."""
+
+
 class TraceFile:
     """A trace that is open for appending. Make one with `create` or `resume`."""
 
@@ -61,6 +65,7 @@ class TraceFile:
         durability: Durability,
         disk: Disk,
         clock: Callable[[], float],
+        vouch: Vouch | None = None,
     ) -> None:
         self.path = path
         self.seq = header.first_seq + len(at.records)
@@ -71,6 +76,7 @@ class TraceFile:
         self._begin = at.records[0].offset if at.records else at.end
         self._disk = disk
         self._clock = clock
+        self._vouch = vouch
         self._window_s = WINDOW_S[durability]
         self._waiting_since: float | None = None
         self._closed = ""
@@ -85,6 +91,7 @@ class TraceFile:
         disk: Disk = DISK,
         clock: Callable[[], float] = time.monotonic,
         header: Header | None = None,
+        vouch: Vouch | None = None,
     ) -> TraceFile:
         """Make a new trace file; its header and its name are durable when this returns. Raises TraceError."""
         header = header or Header(FORMAT, os.urandom(NONCE_BYTES))
@@ -97,7 +104,7 @@ class TraceFile:
         except OSError as error:
             raise TraceError(f"cannot create the trace {path}: {error.strerror or error}") from None
         at = Examined(header, (), len(first), Clean())
-        return cls(path, descriptor, header, at, durability=durability, disk=disk, clock=clock)
+        return cls(path, descriptor, header, at, durability=durability, disk=disk, clock=clock, vouch=vouch)
 
     @classmethod
     def resume(
@@ -107,12 +114,15 @@ class TraceFile:
         durability: Durability = "effects",
         disk: Disk = DISK,
         clock: Callable[[], float] = time.monotonic,
+        vouch: Vouch | None = None,
+        found: Examined | None = None,
     ) -> tuple[TraceFile, Examined]:
         """Open a trace after a crash or a rest; a torn tail is put beside it and cut off.
 
-        The second value tells what was found. Raises TraceDamaged, having changed nothing, and TraceError.
+        The second value tells what was found; `found` is given by who has looked. Raises TraceDamaged, having changed
+        nothing, and TraceError.
         """
-        found = examine_file(path, events=False)
+        found = found or examine_file(path, events=False)
         if isinstance(found.verdict, Damaged):
             raise damaged(path, found.verdict)
         try:
@@ -120,15 +130,16 @@ class TraceFile:
                 cut(path, found.verdict.offset, disk)
             if found.header is None:
                 disk.remove(path)  # Nothing was ever recorded in it.
-                return cls.create(path, durability=durability, disk=disk, clock=clock), found
+                return cls.create(path, durability=durability, disk=disk, clock=clock, vouch=vouch), found
             descriptor = disk.open_append(path)
             sync(disk, descriptor)  # What a killed process had written may still be only in memory.
         except OSError as error:
             raise TraceError(f"cannot open the trace {path}: {error.strerror or error}") from None
-        return cls(path, descriptor, found.header, found, durability=durability, disk=disk, clock=clock), found
+        trace = cls(path, descriptor, found.header, found, durability=durability, disk=disk, clock=clock, vouch=vouch)
+        return trace, found
 
     def append(self, event: Event, effects: Sequence[Effect], *, sync: bool) -> None:
-        """Record an event and the effects it led to; with `sync` it is durable when this returns.
+        """Record an event and the effects it led to; with `sync` it is durable, and vouched for, when this returns.
 
         Raises TraceError, after which nothing more can be appended: the session must end.
         """
@@ -144,6 +155,11 @@ class TraceFile:
         self.head = chained(self.head, payload)
         self._offset += len(block)
         self._sync_if_due(sync)
+        if sync and self._vouch is not None:
+            try:
+                self._vouch(self.seq, self.head)
+            except OSError as error:
+                raise self._failed("writing its head", error) from None
 
     @property
     def is_closed(self) -> bool:
@@ -279,6 +295,6 @@ def damaged(path: Path, verdict: Damaged) -> TraceDamaged:
     """The error for a damaged trace, with the remedy."""
     return TraceDamaged(
         f"{path} is damaged at byte {verdict.offset}: {verdict.because}. Look at it with `edgeagent trace check`; "
-        f"`edgeagent trace repair --to {verdict.offset}` keeps what stands before",
+        f"`edgeagent trace repair --to {verdict.offset}` keeps what stands before, and who uses it accepts the loss",
         verdict.offset,
     )

@@ -8,8 +8,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from typing import Any
 
 import cbor2
@@ -17,10 +15,10 @@ import msgspec
 
 from edgeagent.core.state import STATE_VERSION, State
 from edgeagent.errors import TraceError
+from edgeagent.trace.seal import seal, unseal
 
 SNAPSHOT_FORMAT = 1
 MAGIC = b"edgeagent-fold1\n"
-HASH_BYTES = 32
 
 
 class Snapshot(msgspec.Struct, frozen=True, array_like=True):
@@ -55,26 +53,20 @@ def decode_state(source: bytes) -> State:
 def encode_snapshot(snapshot: Snapshot, secret: bytes) -> bytes:
     """Return the bytes of a snapshot file."""
     rest = cbor2.dumps(msgspec.to_builtins(snapshot, builtin_types=(bytes,)), canonical=True)
-    return MAGIC + _keyed_hash(rest, secret) + rest
+    return seal(MAGIC, rest, secret)
 
 
 def decode_snapshot(source: bytes, secret: bytes) -> Snapshot | None:
     """Return the snapshot, or None for anything that is not exactly what we wrote."""
-    begin = len(MAGIC) + HASH_BYTES
-    if source[: len(MAGIC)] != MAGIC or not hmac.compare_digest(
-        _keyed_hash(source[begin:], secret), source[len(MAGIC) : begin]
-    ):
+    rest = unseal(MAGIC, source, secret)
+    if rest is None:
         return None
     try:
-        array: Any = cbor2.loads(source[begin:])
+        array: Any = cbor2.loads(rest)
         snapshot = msgspec.convert(array, Snapshot, builtin_types=(bytes,))
     except Exception:  # as above; a cache is never worth an error
         return None
     return snapshot if snapshot.format == SNAPSHOT_FORMAT else None
-
-
-def _keyed_hash(rest: bytes, secret: bytes) -> bytes:
-    return hashlib.blake2b(rest, digest_size=HASH_BYTES, key=secret).digest()
 
 
 def _immutable(state: State) -> State:

@@ -14,9 +14,12 @@ from pathlib import Path
 from edgeagent.core.events import ModelAnswered
 from edgeagent.core.state import outstanding
 from edgeagent.errors import ConfigError, TraceDamaged, TraceError
-from edgeagent.runtime.folder import ABOUT_NAME, SNAPSHOT_NAME, TRACE_NAME, sessions_folder
+from edgeagent.runtime.folder import ABOUT_NAME, SNAPSHOT_NAME, TRACE_NAME, head_path, root_of, sessions_folder
+from edgeagent.runtime.keys import HEAD_KEY_NAME, local_key
+from edgeagent.runtime.vouched import accept
 from edgeagent.trace.disk import Disk
 from edgeagent.trace.file import Durability, examine_file
+from edgeagent.trace.head import decode_head
 from tests.crash.bytes_cases import Case
 from tests.crash.disks import CONTENTS, ERRORS, Counting, Failing, Killing, Remembering, ShortWrites
 from tests.crash.world import QUICK, complaint, fold_all, live, reopen, revive, start, whole_session
@@ -38,7 +41,7 @@ def cuts_resumed(room: Path, every: int = 1) -> Iterator[Case]:
         again = (directory / TRACE_NAME).read_bytes()
         later = min(len(again) - 1, at + 1 + (at * 7919) % 97)
         (directory / TRACE_NAME).write_bytes(again[:later])
-        (directory / SNAPSHOT_NAME).unlink(missing_ok=True)  # Who is killed there has left none.
+        accept(directory)  # Who is killed there has vouched for no more, and left no snapshot.
         yield f"cut at {at}, resumed, cut at {later}", _revived(directory, _runs_recorded(directory))
 
 
@@ -97,14 +100,49 @@ def caches(room: Path, every: int = 1) -> Iterator[Case]:
     state = fold_all(tuple(r.event for r in examine_file(source_dir / TRACE_NAME).records))
     snapshot = (source_dir / SNAPSHOT_NAME).read_bytes()
     for bit in range(0, len(snapshot) * 8, 3 * every):
-        changed = bytearray(snapshot)
-        changed[bit // 8] ^= 1 << bit % 8
-        yield f"bit {bit} of the snapshot flipped", _same_state(room, source_dir, source, bytes(changed), state)
+        changed = _flipped(snapshot, bit)
+        yield f"bit {bit} of the snapshot flipped", _same_state(room, source_dir, source, changed, state)
     for at in range(0, len(snapshot) + 1, every):
         yield f"snapshot cut at {at}", _same_state(room, source_dir, source, snapshot[:at], state)
     for record in examine_file(source_dir / TRACE_NAME).records[1:]:
         text = f"snapshot of the whole session, trace of {record.seq} records"
         yield text, _refused(room, source_dir, source[: record.offset], snapshot)
+
+
+def heads(room: Path, every: int = 1) -> Iterator[Case]:
+    """A trace without what its head vouches for is refused, wherever it was cut; so is one whose head was changed."""
+    source_dir, source = whole_session(room / "whole")
+    sealed = head_path(source_dir).read_bytes()
+    head = decode_head(sealed, local_key(root_of(source_dir), HEAD_KEY_NAME))
+    assert head is not None, "it was sealed here"
+    last = examine_file(source_dir / TRACE_NAME).records[head.seq - 1]
+    for at in range(0, len(source) + 1, every):
+        directory = _copy(source_dir, room / "heads", source[:at])
+        head_path(directory).write_bytes(sealed)
+        lost = at < last.offset + last.size
+        text = f"trace cut at {at}, {'before' if lost else 'behind'} the end of what its head vouches for"
+        yield text, _not_opened(directory) if lost else _revived(directory, ["pay 1", "pay 2"])
+    changed = {f"bit {bit} of the head flipped": _flipped(sealed, bit) for bit in range(0, len(sealed) * 8, every)}
+    changed |= {f"head cut at {at}": sealed[:at] for at in range(0, len(sealed), every)}
+    directory = _copy(source_dir, room / "heads", source)
+    for text, content in changed.items():
+        head_path(directory).write_bytes(content)
+        yield text, _not_opened(directory)
+
+
+def _flipped(content: bytes, bit: int) -> bytes:
+    changed = bytearray(content)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+def _not_opened(directory: Path) -> str:
+    before = (directory / TRACE_NAME).read_bytes()
+    try:
+        reopen(directory, _deaf, QUICK).close()
+    except TraceDamaged:
+        return "" if (directory / TRACE_NAME).read_bytes() == before else "refused, and the trace was changed"
+    return "something is missing that was vouched for, and nobody noticed"
 
 
 def _same_state(room: Path, source_dir: Path, trace: bytes, snapshot: bytes, state: object) -> str:
@@ -119,11 +157,7 @@ def _same_state(room: Path, source_dir: Path, trace: bytes, snapshot: bytes, sta
 def _refused(room: Path, source_dir: Path, trace: bytes, snapshot: bytes) -> str:
     directory = _copy(source_dir, room / "cache", trace)
     (directory / SNAPSHOT_NAME).write_bytes(snapshot)
-    try:
-        reopen(directory, _deaf, QUICK).close()
-    except TraceDamaged:
-        return "" if (directory / TRACE_NAME).read_bytes() == trace else "refused, and the trace was changed"
-    return "records that the snapshot vouches for are missing, and nobody noticed"
+    return _not_opened(directory)
 
 
 def _killed_then_revived(room: Path, disk: Disk, *, second: int, tool: tuple[str, str] | None = None) -> str:
@@ -180,9 +214,14 @@ def _power_back(room: Path, left: dict[Path, bytes], runs: list[str]) -> str:
     root = Path(tempfile.mkdtemp(dir=room))
     directory = sessions_folder(root) / old.name
     directory.mkdir(parents=True)
+    for key in root_of(old).glob("*.key"):
+        shutil.copy(key, root)
     for path, content in left.items():
         if path.parent == old:
             (directory / path.name).write_bytes(content)
+        elif path == head_path(old):
+            head_path(directory).parent.mkdir()
+            head_path(directory).write_bytes(content)
     wrong = _revived(directory, runs)
     shutil.rmtree(root)
     return wrong
@@ -238,9 +277,10 @@ def _copy(source: Path, room: Path, trace: bytes) -> Path:
     shutil.rmtree(root, ignore_errors=True)
     directory.mkdir(parents=True)
     shutil.copy(source / ABOUT_NAME, directory)
-    if (source.parent.parent / "cache.key").exists():
-        shutil.copy(source.parent.parent / "cache.key", root)
+    for key in source.parent.parent.glob("*.key"):
+        shutil.copy(key, root)
     (directory / TRACE_NAME).write_bytes(trace)
+    accept(directory)
     return directory
 
 

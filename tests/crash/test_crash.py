@@ -22,6 +22,7 @@ EVERY = {
     "power cut": 7,
     "failing disk": 5,
     "caches": 25,
+    "heads": 25,
     "program": 16,
 }
 

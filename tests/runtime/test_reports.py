@@ -17,6 +17,7 @@ from edgeagent.policy.ready import confirm_before
 from edgeagent.runtime.folder import Beginning
 from edgeagent.runtime.resume import resume_session
 from edgeagent.runtime.session import Session, new_session
+from edgeagent.runtime.vouched import accept
 from edgeagent.runtime.wiring import step_of
 from edgeagent.trace.file import examine_file
 
@@ -66,7 +67,7 @@ def cut_after(directory: Path, wanted: type, text: str = "") -> None:
     path = directory / "trace.cbor"
     record = next(r for r in examine_file(path).records if isinstance(r.event, wanted) and text in str(r.event))
     path.write_bytes(path.read_bytes()[: record.offset + record.size])
-    (directory / "snapshot.cbor").unlink(missing_ok=True)
+    accept(directory)
 
 
 def finish(session: Session) -> State:
@@ -85,7 +86,7 @@ def test_a_crash_in_the_third_call_of_a_batch_repeats_neither_of_the_first_two(t
     path = session.trace_path
     returned = [r for r in examine_file(path).records if type(r.event).__name__ == "ToolReturned"]
     path.write_bytes(path.read_bytes()[: returned[1].offset + returned[1].size])
-    (session.directory / "snapshot.cbor").unlink()
+    accept(session.directory)
     before = list(world.ran)
     state = finish(world.resume(session.directory, "Two are done, one is unknown."))
     assert world.ran == before
@@ -148,7 +149,7 @@ def test_a_batch_that_was_half_written_is_not_begun(tmp_path: Path) -> None:
     path = session.trace_path
     written = next(r for r in examine_file(path).records if isinstance(r.event, ModelAnswered))
     path.write_bytes(path.read_bytes()[: written.offset + written.size // 2])
-    (session.directory / "snapshot.cbor").unlink()
+    accept(session.directory)
     world.ran.clear()
     state = finish(world.resume(session.directory, batch, "Done."))
     assert sorted(world.ran) == ["mail a", "store b"]

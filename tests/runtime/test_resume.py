@@ -17,6 +17,7 @@ from edgeagent.runtime.folder import ABOUT_NAME, SNAPSHOT_NAME, TRACE_NAME, lock
 from edgeagent.runtime.recording import changes, parts_of
 from edgeagent.runtime.resume import fork_session, lost_events, resume_session
 from edgeagent.runtime.session import Outside
+from edgeagent.runtime.vouched import accept
 from edgeagent.trace.file import examine_file
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -52,7 +53,7 @@ def cut_after(directory: Path, wanted: type, count: int = 1) -> None:
     path = directory / "trace.cbor"
     matching = [r for r in examine_file(path).records if isinstance(r.event, wanted)]
     path.write_bytes(path.read_bytes()[: matching[count - 1].offset + matching[count - 1].size])
-    (directory / SNAPSHOT_NAME).unlink()  # Who is killed there has left none.
+    accept(directory)  # Who is killed there has vouched for no more, and left no snapshot.
 
 
 def cut_at_intent_of(directory: Path, tool: str) -> None:
@@ -66,7 +67,7 @@ def cut_at_intent_of(directory: Path, tool: str) -> None:
         state, effects = step_for()(agent, state, record.event)
         if any(isinstance(e, CallTool) and e.tool == tool for e in effects):
             path.write_bytes(path.read_bytes()[: record.offset + record.size])
-            (directory / SNAPSHOT_NAME).unlink()
+            accept(directory)
             return
 
 

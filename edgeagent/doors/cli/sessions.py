@@ -25,7 +25,7 @@ from edgeagent.runtime.folder import (
     remove_directory,
 )
 from edgeagent.runtime.resume import fork_session
-from edgeagent.trace.file import examine_file
+from edgeagent.runtime.vouched import examine_session
 from edgeagent.trace.recover import Clean, Damaged
 
 
@@ -142,7 +142,7 @@ def describe(directory: Path) -> Row:
     agent = "?"
     try:
         agent = read_about(directory).agent
-        found = examine_file(directory / TRACE_NAME)
+        found = examine_session(directory / TRACE_NAME)
     except EdgeAgentError:
         return Row(directory.name, agent, 0, 0, 0, "not started", "")
     said = [r.event.text for r in found.records if isinstance(r.event, UserSaid)]

@@ -13,8 +13,9 @@ from edgeagent.doors.cli.options import find_trace_named, state_option
 from edgeagent.doors.cli.terminal import tell, tell_row
 from edgeagent.doors.cli.trace_sign import check_signed
 from edgeagent.errors import ExitCode, TraceError
-from edgeagent.runtime.folder import ABOUT_NAME, SNAPSHOT_NAME, locked
-from edgeagent.trace.file import cut, damaged, examine_file
+from edgeagent.runtime.folder import ABOUT_NAME, locked
+from edgeagent.runtime.vouched import accept, examine_session, why_not_vouched
+from edgeagent.trace.file import cut, damaged
 from edgeagent.trace.recover import Clean, Damaged, Examined, Torn
 
 
@@ -26,16 +27,20 @@ def check(trace: str | None, as_json: bool, state: Path | None) -> int:
     """Say whether TRACE is clean, torn at its end, or damaged; change nothing.
 
     Clean: every byte is as it was written. Torn: the last write did not arrive whole; resuming cuts it off. Damaged:
-    something else stands where a record was written. Exit code 0 only for clean, else 6.
+    something else stands where a record was written, or records are missing that this machine vouches for. Unvouched:
+    clean, but what vouches for the session's end has been lost. Exit code 0 only for clean, else 6.
     """
     path = find_trace_named(trace, state)
-    found = examine_file(path)
+    found = examine_session(path)
+    lost = why_not_vouched(path.parent) if isinstance(found.verdict, Clean) else ""
     row = {"trace": str(path), "records": len(found.records), "head": found.head.hex(), **_verdict_row(found)}
     if as_json:
-        tell_row(row)
+        tell_row(row | {"verdict": "unvouched", "because": lost, "offset": found.end} if lost else row)
+    elif lost:
+        tell(f"unvouched: {len(found.records)} records are right; {lost}. {_accept_text(found)}")
     else:
         tell(_verdict_text(found))
-    return int(ExitCode.DONE if isinstance(found.verdict, Clean) else ExitCode.CHECK_FAILED)
+    return int(ExitCode.DONE if isinstance(found.verdict, Clean) and not lost else ExitCode.CHECK_FAILED)
 
 
 @click.command()
@@ -46,7 +51,8 @@ def repair(trace: str | None, offset: int | None, state: Path | None) -> int:
     """Cut a torn end off TRACE; or, with --to, everything from a byte on, whatever it is.
 
     What is cut off is kept beside the trace. Damage is never cut off without --to: what was recorded there may have
-    happened, and a session that has forgotten it may do it again. Look first with `edgeagent trace check`.
+    happened, and a session that has forgotten it may do it again. Look first with `edgeagent trace check`. A trace that
+    is repaired is vouched for as it stands then: --to the end of the last record accepts that what followed is lost.
 
     \b
     Example:
@@ -54,18 +60,23 @@ def repair(trace: str | None, offset: int | None, state: Path | None) -> int:
     """
     path = find_trace_named(trace, state)
     with _alone_in(path.parent):
-        found = examine_file(path)
+        found = examine_session(path)
         at = _where_to_cut(path, found, offset)
         if at is None:
             tell(f"clean: {len(found.records)} records, nothing to repair")
             return int(ExitCode.DONE)
+        size = path.stat().st_size - at
         try:
-            beside = cut(path, at)
-            (path.parent / SNAPSHOT_NAME).unlink(missing_ok=True)  # It vouches for what is cut off now.
+            beside = cut(path, at) if size else None
+            accept(path.parent)
         except OSError as error:
             raise TraceError(f"cannot repair {path}: {error.strerror or error}") from None
     kept = sum(r.offset < at for r in found.records)
-    tell(f"cut at byte {at}: {kept} records stay, {beside.stat().st_size} bytes are kept in {beside}")
+    tell(
+        f"cut at byte {at}: {kept} records stay, {size} bytes are kept in {beside}"
+        if beside
+        else f"{kept} records stay"
+    )
     return int(ExitCode.DONE)
 
 
@@ -88,7 +99,7 @@ def verify(
     if (checkpoint is None) != (public_key is None):
         raise click.UsageError("--checkpoint and --public-key go together")
     path = find_trace_named(trace, state)
-    found = examine_file(path)
+    found = examine_session(path)
     if not isinstance(found.verdict, Clean):
         tell(_verdict_text(found))
         return int(ExitCode.CHECK_FAILED)
@@ -111,7 +122,7 @@ def verify(
 def head(trace: str | None, state: Path | None) -> int:
     """Print the hash that vouches for everything in TRACE. Note it elsewhere; `trace verify --expect-head` takes it."""
     path = find_trace_named(trace, state)
-    found = examine_file(path)
+    found = examine_session(path)
     if isinstance(found.verdict, Damaged):
         raise damaged(path, found.verdict)
     tell(found.head.hex())
@@ -141,6 +152,10 @@ def _where_to_cut(path: Path, found: Examined, offset: int | None) -> int | None
             raise damaged(path, found.verdict)
         case _:
             assert_never(found.verdict)
+
+
+def _accept_text(found: Examined) -> str:
+    return f"`edgeagent trace repair --to {found.end}` accepts the trace as it stands"
 
 
 def _verdict_row(found: Examined) -> dict[str, object]:
