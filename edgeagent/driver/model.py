@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Protocol
 
 from edgeagent.driver.base import Driver
+from edgeagent.trace.disk import DISK, Disk
 
 
 class Warm(Protocol):
     """Memory that outlives the process."""
 
-    def keep_warm(self, session_folder: Path, prefix_folder: Path, secret: bytes) -> None:
+    def keep_warm(self, session_folder: Path, prefix_folder: Path, secret: bytes, disk: Disk = DISK) -> None:
         """Give back what the session, or else its agent, left in these folders; leave it there again on `close`.
 
-        Call it before the first ask, which finds it. `secret` seals the files.
+        Call it before the first ask, which finds it. `secret` seals the files; `disk` says what they may take.
         """
 
 

@@ -6,7 +6,7 @@ import difflib
 import os
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -35,11 +35,23 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     meaning: bool = True
 
 
+class StateSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where sessions are kept, and what the disk may hold besides their traces.
+
+    `cache_mb` is the most that all caches may take, half of what is free if it is not said; `reserve_mb` is kept free
+    for traces. A text in the place of the section is the folder.
+    """
+
+    folder: str = ""
+    cache_mb: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    reserve_mb: Annotated[float, msgspec.Meta(ge=0)] | None = None
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All settings. `policy` is read by the policy layer."""
 
     model: ModelSettings = ModelSettings()
-    state: str = ""
+    state: StateSettings = StateSettings()
     policy: dict[str, Any] = {}
 
 
@@ -55,6 +67,9 @@ def read_settings(path: Path | None, *, beside: Path | None) -> Settings:
         found = tomllib.loads(file.read_text())
         _check_keys(file, "", found, Settings)
         _check_keys(file, "model.", found.get("model"), ModelSettings)
+        _check_keys(file, "state.", found.get("state"), StateSettings)
+        if isinstance(found.get("state"), str):
+            found["state"] = {"folder": found["state"]}
         return msgspec.convert(found, Settings)
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror}; give another file with --config") from error
@@ -81,8 +96,8 @@ def settings_file(path: Path | None, *, beside: Path | None) -> Path | None:
 
 
 def state_root(settings: Settings) -> Path:
-    """The folder of all sessions: `state` of the settings, $EDGEAGENT_STATE, or the XDG state folder."""
-    named = settings.state or os.environ.get("EDGEAGENT_STATE")
+    """The folder of all sessions: `state.folder` of the settings, $EDGEAGENT_STATE, or the XDG state folder."""
+    named = settings.state.folder or os.environ.get("EDGEAGENT_STATE")
     if named:
         return Path(named).expanduser()
     base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"

@@ -13,6 +13,7 @@ Knows no loop and no driver.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import secrets
@@ -101,7 +102,7 @@ def head_path(directory: Path) -> Path:
     return root_of(directory) / "heads" / directory.name
 
 
-def new_directory(root: Path, now_ms: int) -> Path:
+def new_directory(root: Path, now_ms: int, disk: Disk = DISK) -> Path:
     """Make a session directory with a name that sorts by time. Raises ConfigError if it cannot be made."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now_ms / 1000))
     folder = sessions_folder(root)
@@ -113,6 +114,8 @@ def new_directory(root: Path, now_ms: int) -> Path:
                 directory.mkdir(mode=0o700)
                 return directory
     except OSError as error:
+        if disk.yields(error):
+            return new_directory(root, now_ms, disk)
         remedy = "set another place with --state DIR or $EDGEAGENT_STATE"
         raise ConfigError(f"cannot write sessions under {folder}: {os.strerror(error.errno or 0)}; {remedy}") from error
 
@@ -204,19 +207,26 @@ class Lock:
         os.close(self.descriptor)
 
 
-def lock(directory: Path) -> Lock:
+def lock(directory: Path, disk: Disk = DISK) -> Lock:
     """Take the directory for this process. Raises ConfigError naming the process that has it."""
     path = directory / LOCK_NAME
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise ConfigError(f"cannot lock {path}: {error.strerror}") from None
+        if disk.yields(error):
+            return lock(directory, disk)
+        if error.errno != errno.EROFS:
+            raise ConfigError(f"cannot lock {path}: {error.strerror}") from None
+        descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)  # Nobody can write there; it may be read.
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
+        holder = path.read_bytes()[:200].decode(errors="replace").strip() if path.exists() else "another process"
         os.close(descriptor)
         raise ConfigError(f"session {directory.name} is in use by {holder}; end it, or fork the session") from None
+    if not directory.exists():
+        os.close(descriptor)
+        raise ConfigError(f"session {directory.name} was removed by another process")
     with contextlib.suppress(OSError):  # A full disk must not keep anyone from looking.
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"process {os.getpid()} since {time.strftime('%Y-%m-%d %H:%M:%S')}\n".encode(), 0)

@@ -18,7 +18,8 @@ from edgeagent.driver.model import ModelDriver
 from edgeagent.errors import ConfigError
 from edgeagent.policy.ready import Rule
 from edgeagent.runtime.attached import Attached
-from edgeagent.runtime.config import EngineName, ModelSettings, Settings, read_settings, state_root
+from edgeagent.runtime.caches import state_disk
+from edgeagent.runtime.config import EngineName, ModelSettings, Settings, StateSettings, read_settings, state_root
 from edgeagent.runtime.door import Door
 from edgeagent.runtime.folder import TRACE_NAME, Beginning, Limits, find_directory, last_directory, locked
 from edgeagent.runtime.model import Model, load_model
@@ -36,6 +37,7 @@ from edgeagent.runtime.wiring import (
     step_of,
     with_dialect,
 )
+from edgeagent.trace.disk import Disk
 from edgeagent.trace.file import Durability, damaged
 from edgeagent.trace.recover import Damaged, Examined, Torn
 from edgeagent.version import __version__
@@ -93,7 +95,7 @@ def settings_of(request: OpenRequest) -> Settings:
     names = {"engine": "engine", "dialect": "dialect", "context_tokens": "context_tokens", "threads": "threads"}
     given = {key: getattr(request, name) for key, name in (names | {"name": "model"}).items()}
     changed = {key: value for key, value in given.items() if value is not None}
-    state = str(request.state or settings.state)
+    state = replace(settings.state, folder=str(request.state or settings.state.folder))
     return replace(settings, model=replace(settings.model, **changed), state=state)
 
 
@@ -103,7 +105,7 @@ def _beside(agent: Agent | str | None) -> Path | None:
 
 
 def _named_directory(request: OpenRequest) -> Path:
-    root = state_root(Settings(state=str(request.state or "")))
+    root = state_root(Settings(state=StateSettings(folder=str(request.state or ""))))
     return find_directory(root, request.resume) if request.resume else last_directory(root)
 
 
@@ -136,8 +138,9 @@ class Opening:
             policy=policy,
         )
         drivers = drivers_of(agent, model, doors.person)
-        session = new_session(agent, step_of(agent), drivers, root, beginning, Outside(doors))
-        return self._kept(session, model, settings.model)
+        outside = Outside(doors, disk=_disk(root, settings, doors))
+        session = new_session(agent, step_of(agent), drivers, root, beginning, outside)
+        return self._kept(session, model, settings.model, outside.disk)
 
     def reopen(self, directory: Path) -> Session:
         """Resume a session with the agent, limits and model it was started with; say what has changed since."""
@@ -162,8 +165,9 @@ class Opening:
             )
         model = self._driver(agent, settings.model, doors, directory.parent.parent, answers_in(found))
         drivers = drivers_of(agent, model, doors.person)
-        session = resume_session(directory, agent, step_of(agent), drivers, request.durability, Outside(doors))
-        return self._kept(session, model, settings.model)
+        outside = Outside(doors, disk=_disk(directory.parent.parent, settings, doors))
+        session = resume_session(directory, agent, step_of(agent), drivers, request.durability, outside)
+        return self._kept(session, model, settings.model, outside.disk)
 
     def _settings(self, request: OpenRequest) -> Settings:
         settings = settings_of(request)
@@ -178,10 +182,17 @@ class Opening:
             self.undo.callback(model.close)
         return model.driver(agent, doors, root, answered)
 
-    def _kept(self, session: Session, model: ModelDriver, settings: ModelSettings) -> Session:
-        keep_warm(model, settings, session.directory)
+    def _kept(self, session: Session, model: ModelDriver, settings: ModelSettings, disk: Disk) -> Session:
+        keep_warm(model, settings, session.directory, disk)
         session.on_close(self.undo.pop_all().close)
         return session
+
+
+def _disk(root: Path, settings: Settings, doors: Attached) -> Disk:
+    """The disk of the state folder, with room for traces if caches can give it."""
+    disk = state_disk(root, settings.state, doors.activity)
+    disk.keep_reserve()
+    return disk
 
 
 def _tell_changes(recording: Recording, rules_now: tuple[Rule, ...], door: Door) -> None:

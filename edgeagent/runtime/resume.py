@@ -22,6 +22,7 @@ from edgeagent.core.replay import Step
 from edgeagent.core.state import State, outstanding
 from edgeagent.driver.base import Driver
 from edgeagent.errors import ConfigError, TraceDamaged, TraceError
+from edgeagent.runtime.caches import clear_leftovers
 from edgeagent.runtime.folder import (
     TRACE_NAME,
     About,
@@ -61,8 +62,9 @@ def resume_session(
     outside = outside or Outside()
     disk = outside.disk
     about = read_about(directory)
-    held = lock(directory)
+    held = lock(directory, disk)
     try:
+        clear_leftovers(directory)
         path = directory / TRACE_NAME
         mode = durability or durability_of(about)
         trace, found = _open(path, mode, disk)

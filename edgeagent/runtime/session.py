@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
@@ -22,6 +23,7 @@ from edgeagent.driver.base import Driver
 from edgeagent.errors import EdgeAgentError, IllegalTransition, TraceError
 from edgeagent.runtime.answer import Answer, Taken, Turns, Word
 from edgeagent.runtime.attached import Attached, is_said
+from edgeagent.runtime.caches import clear_leftovers
 from edgeagent.runtime.cursor import Cursor
 from edgeagent.runtime.door import Decision, Door
 from edgeagent.runtime.folder import (
@@ -30,6 +32,7 @@ from edgeagent.runtime.folder import (
     Beginning,
     Lock,
     durability_of,
+    head_path,
     lock,
     make_durable,
     new_directory,
@@ -364,9 +367,10 @@ def new_session(
     """
     outside = outside or Outside()
     disk = outside.disk
-    directory = new_directory(root, outside.clock_ms())
-    held = lock(directory)
+    directory = new_directory(root, outside.clock_ms(), disk)
+    held = lock(directory, disk)
     try:
+        clear_leftovers(directory)
         head = HeadFile(directory, disk)
         head.begin()
         about = _about(agent, beginning, directory.name, outside.clock_ms(), head.seal_id)
@@ -379,6 +383,9 @@ def new_session(
         session.resume_turn()
     except BaseException:
         held.release()
+        shutil.rmtree(directory, ignore_errors=True)  # Nothing has happened in it.
+        with contextlib.suppress(OSError):
+            head_path(directory).unlink()
         raise
     return session
 

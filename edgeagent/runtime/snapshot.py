@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 from edgeagent.core.agent import Agent
@@ -9,7 +10,7 @@ from edgeagent.core.state import State
 from edgeagent.errors import TraceError
 from edgeagent.runtime.folder import SNAPSHOT_NAME
 from edgeagent.runtime.keys import local_key
-from edgeagent.trace.disk import DISK, Disk, write_atomically
+from edgeagent.trace.disk import DISK, Disk
 from edgeagent.trace.snapshot import SNAPSHOT_FORMAT, Snapshot, decode_snapshot, encode_snapshot, encode_state
 from edgeagent.version import __version__
 
@@ -17,10 +18,8 @@ from edgeagent.version import __version__
 def write_snapshot(directory: Path, agent: Agent, state: State, seq: int, head: bytes, disk: Disk = DISK) -> None:
     """Keep the state as a cache; a disk that does not take it does no harm."""
     snapshot = Snapshot(SNAPSHOT_FORMAT, snapshot_key(agent), seq, head, encode_state(state))
-    try:
-        write_atomically(disk, directory / SNAPSHOT_NAME, encode_snapshot(snapshot, local_key(directory.parent.parent)))
-    except (OSError, TraceError):
-        return
+    with contextlib.suppress(TraceError):  # Without a key nothing is cached.
+        disk.write_cache(directory / SNAPSHOT_NAME, encode_snapshot(snapshot, local_key(directory.parent.parent)))
 
 
 def snapshot_key(agent: Agent) -> str:

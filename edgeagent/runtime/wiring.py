@@ -30,6 +30,7 @@ from edgeagent.policy.guard import Guard, guarded_step
 from edgeagent.policy.nested import FamilyStep
 from edgeagent.runtime.config import EngineName, ModelSettings
 from edgeagent.runtime.keys import KV_NAME, local_key
+from edgeagent.trace.disk import DISK, Disk
 
 if TYPE_CHECKING:
     from edgeagent.driver.llama.loaded import Options
@@ -189,13 +190,13 @@ def embedder() -> Embedder | None:
     return Embedder(stored.path, digest=stored.sha256, folder=store_root() / VECTORS_FOLDER)
 
 
-def keep_warm(model: ModelDriver, settings: ModelSettings, directory: Path) -> None:
+def keep_warm(model: ModelDriver, settings: ModelSettings, directory: Path, disk: Disk = DISK) -> None:
     """Give the model back the memory that this session, or this agent, has left; it leaves it again when it closes."""
     if model.warm is None or not settings.warm:
         return
     root = directory.parent.parent
     with contextlib.suppress(TraceError):  # Without a key nothing is cached, and everything still works.
-        model.warm.keep_warm(directory / KV_NAME, root / KV_NAME, local_key(root))
+        model.warm.keep_warm(directory / KV_NAME, root / KV_NAME, local_key(root), disk)
 
 
 def engine_named(engine: EngineName) -> EngineName:

@@ -5,8 +5,11 @@ Knows no records.
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import os
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -51,25 +54,55 @@ class Disk:
         path.unlink()
 
     def sync_folder(self, folder: Path) -> None:
-        """Make names in a folder durable."""
+        """Make names in a folder durable; a file system that cannot sync a folder keeps them in its own way."""
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF):
+                raise
         finally:
             os.close(descriptor)
 
+    def space(self, folder: Path) -> os.statvfs_result:
+        """How much room and how many names the file system of a folder has."""
+        return os.statvfs(folder)
+
+    def yields(self, error: OSError) -> bool:
+        """Whether something less important has made room since, so that what failed may be tried again."""
+        return False
+
+    def write_cache(self, path: Path, *content: Block) -> bool:
+        """Put a cache at `path`, whole or not at all; False if it was not written, which costs only time."""
+        try:
+            write_atomically(self, path, *content)
+        except OSError:
+            return False
+        return True
+
+    def was_used(self, path: Path) -> None:
+        """Hear that a cache was of use just now, so that it yields later than others."""
+
 
 DISK = Disk()
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+"""What a disk says that has no room left: for bytes, for names, or for this user."""
 
 
 def write_all(disk: Disk, descriptor: int, block: Block) -> None:
     """Write the whole block, however short the single writes are. Raises OSError."""
     done = 0
     while done < len(block):
-        wrote = _again(lambda: disk.write(descriptor, memoryview(block)[done:]))  # noqa: B023 # called at once
-        if wrote == 0:
-            raise OSError(errno.ENOSPC, "the disk takes no more bytes")
-        done += wrote
+        try:
+            wrote = _again(lambda: disk.write(descriptor, memoryview(block)[done:]))  # noqa: B023 # called at once
+            if wrote == 0:
+                raise OSError(errno.ENOSPC, "the disk takes no more bytes")
+        except OSError as error:  # A write that is refused has taken nothing, so the rest may be tried again.
+            if not disk.yields(error):
+                raise
+        else:
+            done += wrote
 
 
 def sync(disk: Disk, descriptor: int) -> None:
@@ -78,18 +111,35 @@ def sync(disk: Disk, descriptor: int) -> None:
 
 
 def write_atomically(disk: Disk, path: Path, *content: Block) -> None:
-    """Put `content`, block by block, at `path`; after a crash the old or the new is there, whole. Raises OSError."""
-    scratch = path.with_name(f".{path.name}.new")
-    scratch.unlink(missing_ok=True)
+    """Put `content`, block by block, at `path`; after a crash the old or the new is there, whole. Raises OSError.
+
+    What a failed attempt leaves is removed. The writer holds a lock on its scratch file: one that nobody holds is what
+    a killed process has left.
+    """
+    while True:
+        scratch = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
+        try:
+            _write_whole(disk, scratch, content, path)
+            break
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                scratch.unlink()
+            if not disk.yields(error):
+                raise
+    disk.sync_folder(path.parent)
+
+
+def _write_whole(disk: Disk, scratch: Path, content: tuple[Block, ...], path: Path) -> None:
     descriptor = disk.create(scratch)
     try:
+        with contextlib.suppress(OSError):  # A file system without locks; what is left there stays.
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for block in content:
             write_all(disk, descriptor, block)
         sync(disk, descriptor)
+        disk.rename(scratch, path)
     finally:
         disk.close(descriptor)
-    disk.rename(scratch, path)
-    disk.sync_folder(path.parent)
 
 
 def _again(call: Callable[[], T]) -> T:

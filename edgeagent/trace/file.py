@@ -13,6 +13,7 @@ agent and no session; who may write at all is decided by the session's lock.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +26,7 @@ from edgeagent.core.effects import Effect
 from edgeagent.core.events import Event
 from edgeagent.core.state import State
 from edgeagent.errors import TraceDamaged, TraceError
-from edgeagent.trace.disk import DISK, Disk, sync, write_all, write_atomically
+from edgeagent.trace.disk import DISK, NO_ROOM, Disk, sync, write_all, write_atomically
 from edgeagent.trace.record import (
     HEAD,
     NONCE_BYTES,
@@ -96,13 +97,13 @@ class TraceFile:
         """Make a new trace file; its header and its name are durable when this returns. Raises TraceError."""
         header = header or Header(FORMAT, os.urandom(NONCE_BYTES))
         first = encode_header(header)
-        try:
-            descriptor = disk.create(path)
-            write_all(disk, descriptor, first)
-            sync(disk, descriptor)
-            disk.sync_folder(path.parent)
-        except OSError as error:
-            raise TraceError(f"cannot create the trace {path}: {error.strerror or error}") from None
+        while True:
+            try:
+                descriptor = _begun(disk, path, first)
+                break
+            except OSError as error:
+                if not disk.yields(error):
+                    raise TraceError(f"cannot create the trace {path}: {error.strerror or error}") from None
         at = Examined(header, (), len(first), Clean())
         return cls(path, descriptor, header, at, durability=durability, disk=disk, clock=clock, vouch=vouch)
 
@@ -150,6 +151,8 @@ class TraceFile:
         try:
             write_all(self._disk, self._descriptor, block)
         except OSError as error:
+            with contextlib.suppress(OSError):  # Half a record is nothing; cutting it off takes no room, now.
+                self._disk.truncate(self._descriptor, self._offset)
             raise self._failed("write", error) from None
         self.seq += 1
         self.head = chained(self.head, payload)
@@ -223,8 +226,23 @@ class TraceFile:
     def _failed(self, what: str, error: OSError) -> TraceError:
         self.failed = True
         self._closed = f"{what} failed ({error.strerror or error})"
-        remedy = "free some space, then resume the session" if error.errno == 28 else "check the disk, then resume"
+        remedy = "free some space, then resume the session" if error.errno in NO_ROOM else "check the disk, then resume"
         return TraceError(f"the trace {self.path} stopped: {self._closed}; {remedy}")
+
+
+def _begun(disk: Disk, path: Path, first: bytes) -> int:
+    """Make a file that begins so, durably; what a failed attempt leaves is removed. Raises OSError."""
+    descriptor = disk.create(path)
+    try:
+        write_all(disk, descriptor, first)
+        sync(disk, descriptor)
+        disk.sync_folder(path.parent)
+    except OSError:
+        disk.close(descriptor)
+        with contextlib.suppress(OSError):
+            path.unlink()
+        raise
+    return descriptor
 
 
 def examine_file(path: Path, *, events: bool = True) -> Examined:

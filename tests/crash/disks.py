@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import signal
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -120,6 +122,38 @@ class ShortWrites(Counting):
 
     def write(self, descriptor: int, block: bytes | memoryview) -> int:
         return super().write(descriptor, memoryview(block)[: self.size])
+
+
+class Small(Disk):
+    """A disk with room for so many bytes below `root`, and for so many names; a write takes what still fits."""
+
+    def __init__(self, root: Path, size: int, names: int = 10_000) -> None:
+        self.root, self.size, self.names = root, size, names
+        self.error = errno.ENOSPC
+
+    def taken(self) -> tuple[int, int]:
+        """Bytes and names below the root."""
+        found = []
+        for path in self.root.rglob("*"):
+            with contextlib.suppress(FileNotFoundError):  # Another process has removed it.
+                found.append(path.lstat())
+        return sum(f.st_size for f in found if stat.S_ISREG(f.st_mode)), len(found)
+
+    def create(self, path: Path) -> int:
+        if self.taken()[1] >= self.names:
+            raise OSError(self.error, os.strerror(self.error))
+        return super().create(path)
+
+    def write(self, descriptor: int, block: bytes | memoryview) -> int:
+        fits = self.size - self.taken()[0]
+        if fits <= 0:
+            raise OSError(self.error, os.strerror(self.error))
+        return super().write(descriptor, memoryview(block)[:fits])
+
+    def space(self, folder: Path) -> os.statvfs_result:
+        size, names = self.taken()
+        free, names_free = max(0, self.size - size), max(0, self.names - names)
+        return os.statvfs_result((1, 1, self.size, free, free, self.names, names_free, names_free, 0, 255))
 
 
 ERRORS = (errno.EIO, errno.ENOSPC, errno.EROFS, errno.EINTR)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from edgeagent.runtime.config import Settings, state_root
+from edgeagent.runtime.config import Settings, StateSettings, state_root
 from edgeagent.runtime.open import FIXED, OpenRequest, settings_of
 from edgeagent.runtime.recording import find_trace
 
@@ -63,7 +63,7 @@ state_option = click.option("--state", type=click.Path(path_type=Path), help="Wh
 
 def root_named(state: Path | None) -> Path:
     """The state folder that --state, the environment or the default names."""
-    return state_root(Settings(state=str(state or "")))
+    return state_root(Settings(state=StateSettings(folder=str(state or ""))))
 
 
 def find_trace_named(named: str | None, state: Path | None) -> Path:

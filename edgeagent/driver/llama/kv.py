@@ -27,7 +27,7 @@ from edgeagent.driver.llama.batch import BATCH_TOKENS
 from edgeagent.driver.llama.engine import Engine
 from edgeagent.driver.llama.scoring_slots import Shelf
 from edgeagent.errors import ModelError
-from edgeagent.trace.disk import DISK, Disk, write_atomically
+from edgeagent.trace.disk import DISK, Disk
 from edgeagent.version import __version__
 
 FORMAT = 2
@@ -38,14 +38,8 @@ HEAD_BYTES_MAX = 1 << 20
 FILE_BYTES_MAX = 64 << 20
 """The most one file may take: 2,800 tokens of SmolLM2 (23 kB each), 3,500 of Gemma 3 270M (18 kB)."""
 
-FOLDER_BYTES_MAX = 256 << 20
-"""The most all files together may take; the oldest go first."""
-
 TEXTS_FOLDER = "texts"
-"""The tools' texts are in a folder of their own, so that they never push out an agent's prefix."""
-
-TEXTS_BYTES_MAX = 64 << 20
-"""The most all tools' texts together may take: an agent's are 14 at most, of some 30 tokens, so 10 MB of SmolLM2."""
+"""Where the tools' texts are, below the memories that all sessions share."""
 
 
 class _Part(NamedTuple):
@@ -59,17 +53,12 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True)
 class KvStore:
-    """A folder of saved memories. `secret` is this machine's own key.
-
-    `siblings` are a folder and a pattern of files in it that share the room with these.
-    """
+    """A folder of saved memories. `secret` is this machine's own key; how much they may take is the disk's to say."""
 
     folder: Path
     secret: bytes
     disk: Disk = DISK
     file_bytes_max: int = FILE_BYTES_MAX
-    folder_bytes_max: int = FOLDER_BYTES_MAX
-    siblings: tuple[Path, str] | None = None
 
     def save(self, engine: Engine, name: str, *, length: int | None = None) -> bool:
         """Save the memory of sequence 0, or its first `length` tokens (the rest is then dropped from memory too).
@@ -92,11 +81,9 @@ class KvStore:
             ]
             head = _head(fingerprint(engine), parts)
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            write_atomically(self.disk, self.path(name), MAGIC, self._seal(head, *states), head, *states)
-            self._keep_small(self.path(name))
         except (OSError, ModelError):
             return False
-        return True
+        return self.disk.write_cache(self.path(name), MAGIC, self._seal(head, *states), head, *states)
 
     def restore(self, engine: Engine, name: str) -> int:
         """Put a saved memory into the engine; return how many tokens it holds, 0 for a miss."""
@@ -110,6 +97,8 @@ class KvStore:
         parts = self._opened(name, fingerprint(engine))
         for each in parts:
             engine.import_state(each.state, each.tokens, each.sequence)
+        if parts:
+            self.disk.was_used(self.path(name))
         return {each.name: each.sequence for each in parts}
 
     def path(self, name: str) -> Path:
@@ -147,18 +136,6 @@ class KvStore:
             parts.append(_Part(each, sequence, _unpacked(tokens), rest[begin : begin + size]))
             begin += size
         return parts
-
-    def _keep_small(self, newest: Path) -> None:
-        """Remove the oldest files until the folder is small enough; never the newest."""
-        folder, pattern = self.siblings or (self.folder, "*.kv")
-        files = sorted(folder.glob(pattern), key=lambda f: f.stat().st_mtime_ns)
-        total = sum(f.stat().st_size for f in files)
-        for file in files:
-            if total <= self.folder_bytes_max or file == newest:
-                continue
-            total -= file.stat().st_size
-            with contextlib.suppress(OSError):
-                file.unlink()
 
 
 @dataclass

@@ -37,7 +37,7 @@ from edgeagent.driver.llama.engine import Halt, Progress
 from edgeagent.driver.llama.fair import Job, OnPlace
 from edgeagent.driver.llama.grammars import Compiled
 from edgeagent.driver.llama.judge import ModelJudge
-from edgeagent.driver.llama.kv import TEXTS_BYTES_MAX, TEXTS_FOLDER, KvStore, SavedMemory, WarmShelf, fingerprint
+from edgeagent.driver.llama.kv import TEXTS_FOLDER, KvStore, SavedMemory, WarmShelf, fingerprint
 from edgeagent.driver.llama.loaded import Loaded, Options
 from edgeagent.driver.llama.prompt import before_in, pack_ids, request_in
 from edgeagent.driver.llama.sampling import GREEDY, Seeded
@@ -47,6 +47,7 @@ from edgeagent.grammar.frame import Answer
 from edgeagent.request.calibration_weights import digest_of, fitted_for
 from edgeagent.request.call_odds import probability, sureness
 from edgeagent.request.plan import Plan, PlannedCall, plan, signs_of
+from edgeagent.trace.disk import DISK, Disk
 
 LINE_TOKENS_MAX = 64
 """The most a small model may write about a result: two sentences."""
@@ -196,16 +197,15 @@ class LlamaDriver:
         """The log-odds that follow from these."""
         return self._fitted.call.weights.log_odds(self.signs(request, path))
 
-    def keep_warm(self, session_folder: Path, prefix_folder: Path, secret: bytes) -> None:
+    def keep_warm(self, session_folder: Path, prefix_folder: Path, secret: bytes, disk: Disk = DISK) -> None:
         """At the first ask restore what the session, or else its agent, left; on `close` leave it there again."""
-        siblings = (session_folder.parent.parent, f"*/{session_folder.name}/*.kv")
-        session = KvStore(session_folder, secret, siblings=siblings)
         scorer, beside = self.prepared.scorer, None
         if scorer is not None and scorer.held:
-            texts = KvStore(prefix_folder / TEXTS_FOLDER, secret, folder_bytes_max=TEXTS_BYTES_MAX)
+            texts = KvStore(prefix_folder / TEXTS_FOLDER, secret, disk)
             beside = WarmShelf(texts, self._saved_name(str(scorer.held)), scorer.shelf)
         name = self._saved_name(self.prepared.systems[""])
-        self.saved = self._memory = SavedMemory(session, KvStore(prefix_folder, secret), name, beside)
+        session, prefix = KvStore(session_folder, secret, disk), KvStore(prefix_folder, secret, disk)
+        self.saved = self._memory = SavedMemory(session, prefix, name, beside)
 
     def _saved_name(self, text: str) -> str:
         """The name under which the memory of a text is saved: no other text, and no other engine, has it."""

@@ -14,6 +14,7 @@ from edgeagent.driver.llama.batch import Beside
 from edgeagent.driver.llama.decode import Wanted, generate
 from edgeagent.driver.llama.engine import Engine
 from edgeagent.driver.llama.kv import MAGIC, KvStore, fingerprint
+from edgeagent.trace.caches import Allowance, Kind, YieldingDisk
 from edgeagent.trace.disk import Disk
 
 pytestmark = pytest.mark.model
@@ -127,10 +128,11 @@ def test_a_memory_that_is_too_large_is_not_kept(engine: Engine, tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_oldest_memories_make_room(engine: Engine, store: KvStore) -> None:
+def test_the_oldest_memories_make_room(engine: Engine, store: KvStore, tmp_path: Path) -> None:
     saved(engine, store)
     size = store.path("a").stat().st_size
-    narrow = KvStore(store.folder, SECRET, folder_bytes_max=2 * size + 100)
+    disk = YieldingDisk(tmp_path, (Kind("memory", "kv/*.kv", MAGIC),), Allowance(limit_bytes=2 * size + 9_000))
+    narrow = KvStore(store.folder, SECRET, disk)
     for name in ("b", "c"):
         engine.prefill(prompt(engine))
         narrow.save(engine, name)
