@@ -5,9 +5,11 @@
                              [--threads N] [--warm] [--json]
 
 Sets: greenhouse, gateway, needle, needle:ENVIRONMENT, bfcl:simple_python, bfcl:multiple, bfcl:parallel,
-bfcl:live_simple, bfcl:live_multiple, bfcl:irrelevance, bfcl:live_irrelevance; and AGENT.py=REQUESTS.json, your own
-requests for your agent: [{"request": "Open it.", "call": {"TOOL": {"ARGUMENT": [RIGHT, ALSO RIGHT]}}}, ...], with null
-for a request that no call is right for.
+bfcl:live_simple, bfcl:live_multiple, bfcl:irrelevance, bfcl:live_irrelevance; own:LANG (en, de, es, fr, all), requests
+to device agents, of the half that may be looked at, and own:LANG:unseen, of the other (bench/accuracy/own/README.md);
+FILE.json, such agents and requests of yours; and AGENT.py=REQUESTS.json, your own requests for your agent:
+[{"request": "Open it.", "call": {"TOOL": {"ARGUMENT": [RIGHT, ALSO RIGHT]}}}, ...], with null for a request that no
+call is right for.
 
 `ours` chooses the tool and reads the request as the model driver does; `spelling` has the same grammars and prompts,
 and the model spells the tool's name. `llama-cpp-python` is that library's own class with `grammar=` from the JSON
@@ -83,6 +85,8 @@ def _given() -> argparse.Namespace:
         parser.error("--refusal takes two sets with a / between them")
     if unknown := [name for name in given.sets if not is_set(name)]:
         parser.error(f"there is no set {unknown[0]}; --help lists them")
+    if given.wrong and any(name.endswith(":unseen") for name in given.sets):
+        parser.error("of an unseen half only totals are shown, or it would not be unseen any more")
     return given
 
 

@@ -9,9 +9,10 @@ Law: a row that cannot be made a case is an error that names it. None is left ou
 from __future__ import annotations
 
 import json
+import re
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +21,7 @@ from unittest import mock
 from msgspec import Meta
 
 from bench.accuracy.packages import rows_in, text_in
+from bench.accuracy.requests import Asked, files_of, read_file
 from edgeagent.core.agent import Agent, Tool, tool
 from edgeagent.errors import EdgeAgentError
 from edgeagent.runtime.wiring import load_agent
@@ -36,7 +38,7 @@ OWN = {name: f"{HERE.parents[1] / 'examples' / name}.py={HERE / name}.json" for 
 
 Part = Literal["fit", "report", "all"]
 
-Checker = Literal["bfcl", "needle", "ours"]
+Checker = Literal["bfcl", "needle", "ours", "accepted"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ class Wanted:
 class Case:
     """One request. `wanted` are the calls that it asks for, all of them; where there is none, no call is right.
 
-    `row` is BFCL's own, for its checker. `critical` says that to act on a wrong call would do harm.
+    `row` is BFCL's own, for its checker. `critical` says that to act on a wrong call would do harm. `asked` is there
+    where several calls may be accepted (`checker` is "accepted"); `wanted` is then the first way to be right.
     """
 
     id: str
@@ -65,13 +68,18 @@ class Case:
     row: Mapping[str, Any] = field(default_factory=dict)
     group: str = ""
     critical: bool = False
+    asked: Asked | None = None
 
 
 def is_set(name: str) -> bool:
     """Whether there is a set of that name."""
     if "=" in name:
         return Path(name.partition("=")[2]).is_file()
+    if name.endswith(".json"):
+        return Path(name).is_file()
     kind, colon, category = name.partition(":")
+    if kind == "own":
+        return bool(_OWN_SET.fullmatch(name))
     of_kind = {"bfcl": BFCLS, "needle": NEEDLES}
     return category in of_kind.get(kind, ()) if colon else kind in ("needle", *OWN)
 
@@ -86,13 +94,21 @@ def cases_of(name: str, part: Part, rows: int = 0) -> list[Case]:
     if "=" in name:
         agent, _, file = name.partition("=")
         return _spread(list(_listed(agent, Path(file))), rows)
+    if name.endswith(".json"):
+        return _spread(list(accepted_cases([Path(name)])), rows)
     kind, _, category = name.partition(":")
+    if kind == "own":
+        lang, _, half = category.partition(":")
+        found = list(accepted_cases(files_of("unseen" if half == "unseen" else "seen")))
+        return _spread([case for case in found if case.asked and lang in (case.asked.lang, "all")], rows)
     if kind == "bfcl":
         found = list(_bfcl(category))
     else:
         found = [case for each in ([category] if category else NEEDLES) for case in _needle(each)]
     return _spread(found[_FIRST[part] :: 1 if part == "all" else 2], rows)
 
+
+_OWN_SET = re.compile(r"own:(all|en|de|es|fr)(:seen|:unseen)?")
 
 _FIRST: Mapping[Part, int] = {"fit": 0, "report": 1, "all": 0}
 
@@ -102,6 +118,14 @@ def _spread(cases: list[Case], rows: int) -> list[Case]:
     if not rows or rows >= len(cases):
         return cases
     return [cases[place * len(cases) // rows] for place in range(rows)]
+
+
+def accepted_cases(files: Iterable[Path]) -> Iterator[Case]:
+    """The requests to the device agents of some files. Raises ValueError naming the row that is not understood."""
+    for agent, requests in (each for file in files for each in read_file(file)):
+        for asked in requests:
+            wanted = tuple(Wanted(call.tool, call.arguments) for call in asked.accept[0])
+            yield Case(asked.id, asked.text, agent, wanted, "accepted", group=asked.category, asked=asked)
 
 
 def _listed(spec: str, file: Path) -> Iterator[Case]:

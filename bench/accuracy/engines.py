@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bench.accuracy.cases import Case
+from bench.accuracy.conversation import messages_of, with_yes
 from bench.accuracy.tally import Answered
 from edgeagent.codec.dialect import Family, dialect_called, dialect_for
 from edgeagent.core.agent import Agent, Calls
@@ -48,6 +49,9 @@ class Subject(Protocol):
     def ask(self, case: Case) -> Answered:
         """What is answered to the request, and what that cost."""
 
+    def agreed(self, case: Case, question: str) -> tuple[ToolCall, ...]:
+        """The calls that are made when a person says yes to the question that came for an answer."""
+
     def close(self) -> None:
         """Free the model."""
 
@@ -74,30 +78,40 @@ class Ours:
         self._dialect = dialect_called(dialect_for(self._model.engine.template or ""))
         self._chooses, self._warm = chooses, warm
         self._driver: LlamaDriver | None = None
+        self._loaded_agent: Agent | None = None
         self._ask, self._text = 0, ""
         self._cancel: Callable[[], None] = lambda: None
 
     def begin(self, case: Case) -> None:
-        """Forget the case before; when warm, be loaded and asked something else."""
+        """Forget the case before; when warm, be loaded and asked something else.
+
+        An agent that gets many requests (`Case.asked`) is warm and stays so from one to the next.
+        """
+        if case.asked and self._driver and case.agent is self._loaded_agent:
+            return
         self._model.forget()
-        self._driver = None
-        if self._warm:
+        self._driver, self._loaded_agent = None, case.agent
+        if self._warm or case.asked:
             self._driver = self._loaded(case.agent)
-            self._answer(self._driver, case.agent, BEFORE)
+            self._answer(self._driver, case.agent, (Message("user", BEFORE),))
 
     def event(self, case: Case) -> Event:
         """The driver's event for the request."""
-        return self._answer(self._driver or self._loaded(case.agent), case.agent, case.request)
+        return self._answer(self._driver or self._loaded(case.agent), case.agent, messages_of(case))
+
+    def agreed(self, case: Case, question: str) -> tuple[ToolCall, ...]:
+        """The calls after a yes."""
+        driver = self._driver or self._loaded(case.agent)
+        return answered(self._answer(driver, case.agent, with_yes(case, question)), self._dialect).calls
 
     def _loaded(self, agent: Agent) -> LlamaDriver:
         speaking = dataclasses.replace(agent, dialect=self._dialect)
         return LlamaDriver(self._model, speaking, chooses=self._chooses, on_text=self._on_text)
 
-    def _answer(self, driver: LlamaDriver, agent: Agent, request: str) -> Event:
+    def _answer(self, driver: LlamaDriver, agent: Agent, said: tuple[Message, ...]) -> Event:
         self._ask += 1
         self._text, self._cancel = "", partial(driver.cancel, self._ask)
-        message = Message("user", request)
-        return driver.answer(AskModel(self._ask, (message,), agent.tool_names, "either", CALL_TOKENS_MAX, 0, 1))
+        return driver.answer(AskModel(self._ask, said, agent.tool_names, "either", CALL_TOKENS_MAX, 0, 1))
 
     def _on_text(self, piece: str) -> None:
         """Cancel where words begin and no call can follow."""
@@ -165,16 +179,21 @@ class _Llama:
         """Forget the case before; when warm, read the tools and answer something else."""
         self._llama.reset()
         if self._warm:
-            self._llama.create_completion(**self._asked(case.agent, BEFORE) | {"max_tokens": 1})
+            asked = self._asked(case.agent, (Message("user", BEFORE),))
+            self._llama.create_completion(**asked | {"max_tokens": 1})
 
-    def _asked(self, agent: Agent, request: str) -> dict[str, Any]:
+    def agreed(self, case: Case, question: str) -> tuple[ToolCall, ...]:
+        """No calls: these engines ask nothing."""
+        return ()
+
+    def _asked(self, agent: Agent, said: tuple[Message, ...]) -> dict[str, Any]:
         """What both ways to write are called with."""
-        return {"prompt": self._prompt(agent, request), "max_tokens": CALL_TOKENS_MAX, "temperature": 0.0}
+        return {"prompt": self._prompt(agent, said), "max_tokens": CALL_TOKENS_MAX, "temperature": 0.0}
 
-    def _prompt(self, agent: Agent, request: str) -> list[int]:
+    def _prompt(self, agent: Agent, said: tuple[Message, ...]) -> list[int]:
         """The very tokens that our driver puts to the model."""
         chat = [{"role": "system", "content": self._dialect.system_text(agent.system, agent.tools)}]
-        chat += self._dialect.chat([Message("user", request)])
+        chat += self._dialect.chat(list(said))
         return prompt_tokens(chat, self._template, self)
 
     @property
@@ -216,7 +235,7 @@ class LlamaCppPython(_Llama):
         """The call that it writes; none that is cut off by the limit."""
         from llama_cpp.llama_grammar import LlamaGrammar
 
-        asked = self._asked(case.agent, case.request)
+        asked = self._asked(case.agent, messages_of(case))
         try:
             grammar = LlamaGrammar.from_json_schema(json.dumps(call_schema(case.agent)), verbose=False)
             done = self._llama.create_completion(**asked, grammar=grammar)
@@ -233,7 +252,7 @@ class Unconstrained(_Llama):
 
     def ask(self, case: Case) -> Answered:
         """The first call in what it writes."""
-        asked, pieces, call = self._asked(case.agent, case.request), [], None
+        asked, pieces, call = self._asked(case.agent, messages_of(case)), [], None
         for chunk in self._llama.create_completion(**asked, stream=True):
             pieces.append(str(chunk["choices"][0]["text"]))
             if "}" in pieces[-1] and (call := first_call("".join(pieces), case.agent.tool_names)):

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from bench.accuracy.accepting import accepted
 from bench.accuracy.cases import Case, Checker, Wanted, needle_module, own_name
 from bench.accuracy.packages import package
 from edgeagent.core.values import ToolCall
@@ -22,6 +23,7 @@ CHECKERS: Mapping[Checker, str] = {
     "bfcl": "the AST checker of bfcl-eval",
     "needle": "the comparison of cactus-needle",
     "ours": "our own checker",
+    "accepted": "our own checker of several ways to be right",
 }
 
 _MODEL = "edgeagent"
@@ -29,11 +31,14 @@ _MODEL = "edgeagent"
 
 def is_right_tool(case: Case, *calls: ToolCall) -> bool:
     """Whether the calls are of the tools that are wanted, each as often as it is."""
-    return sorted(call.tool for call in calls) == sorted(each.tool for each in case.wanted)
+    ways = case.asked.accept if case.asked else (case.wanted,)
+    return any(sorted(call.tool for call in calls) == sorted(each.tool for each in way) for way in ways)
 
 
 def is_right(case: Case, *calls: ToolCall) -> bool:
     """Whether these are the calls that the request asks for; where it asks for none, whether there is none."""
+    if case.asked is not None:
+        return accepted(case.agent, case.asked, calls)
     if not calls or not case.wanted:
         return not calls and not case.wanted
     match case.checker:
@@ -41,7 +46,7 @@ def is_right(case: Case, *calls: ToolCall) -> bool:
             return _right_by_bfcl(case, calls)
         case "needle":
             return _right_by_needle(case, calls)
-        case "ours":
+        case "ours" | "accepted":
             return _right_by_us(case, calls)
 
 

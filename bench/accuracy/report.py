@@ -21,6 +21,8 @@ def text_of(results: Sequence[Summary], points: Sequence[Summary] = ()) -> str:
     tables = [sets_table(results)]
     tables += [groups_table(results)] if any("groups" in each for each in results) else []
     tables += [confidence_table(results)] if any("confidence" in each for each in results) else []
+    if any("decisions" in each for each in results):
+        tables += [decisions_table(results), categories_table(results)]
     tables += [points_table(points)] if points else []
     return "\n\n".join(tables)
 
@@ -47,6 +49,30 @@ def groups_table(results: Sequence[Summary]) -> str:
         shares += [each["right"], each.get("critical_wrong"), each.get("critical_wrong_unasked")]
         lines.append([each["set"], each["engine"], *map(_share, shares)])
     return _table(titles, lines)
+
+
+def decisions_table(results: Sequence[Summary]) -> str:
+    """What became of requests to device agents: a line for each measure, a column for each set and engine."""
+    told = [each for each in results if "decisions" in each]
+    titles = ["", *(f"{each['set']}, {each['engine']}" for each in told)]
+    lines = [[name, *(_figure(each["decisions"][name]) for each in told)] for name in told[0]["decisions"]]
+    return _table(titles, lines)
+
+
+def categories_table(results: Sequence[Summary]) -> str:
+    """The same by category, of all sets together for each engine."""
+    told = [each for each in results if "categories" in each]
+    lines = []
+    for engine in dict.fromkeys(each["engine"] for each in told):
+        of_engine = [each["categories"] for each in told if each["engine"] == engine]
+        for name in sorted({name for each in of_engine for name in each}):
+            counts = [each[name] for each in of_engine if name in each]
+            lines.append([name, engine, *(str(sum(each[key] for each in counts)) for key in counts[0])])
+    return _table(["category", "engine", "rows", "right", "acts", "wrong acts", "asked"], lines)
+
+
+def _figure(figure: Any) -> str:
+    return _share(figure) if isinstance(figure, Mapping) else "-" if figure is None else str(figure)
 
 
 def confidence_table(results: Sequence[Summary]) -> str:

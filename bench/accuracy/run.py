@@ -9,10 +9,13 @@ import resource
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bench.accuracy.cases import Case
+from bench.accuracy.conversation import asks
+from bench.accuracy.decisions import decisions
 from bench.accuracy.engines import CALL_TOKENS_MAX, WINDOW_TOKENS, Subject
 from bench.accuracy.judge import CHECKERS
 from bench.accuracy.packages import PACKAGES
@@ -45,7 +48,10 @@ def _asked(subject: Subject, case: Case) -> Result:
     subject.begin(case)
     wall, cpu = time.perf_counter(), time.process_time()
     answered = subject.ask(case)
-    return judged(case, answered, time.perf_counter() - wall, time.process_time() - cpu)
+    seconds, cpu_seconds = time.perf_counter() - wall, time.process_time() - cpu
+    if case.asked and case.asked.want == "call" and not answered.calls and asks(answered.text):
+        answered = replace(answered, proposed=subject.agreed(case, answered.text))
+    return judged(case, answered, seconds, cpu_seconds)
 
 
 def summaries(name: str, results: Results) -> list[dict[str, Any]]:
@@ -53,7 +59,7 @@ def summaries(name: str, results: Results) -> list[dict[str, Any]]:
     told = []
     for engine, each in results.items():
         about = {"set": name, "engine": engine, "checker": CHECKERS[each[0].case.checker]}
-        told.append(about | summary(each))
+        told.append(about | summary(each) | (decisions(each) if each[0].case.asked else {}))
     return told
 
 

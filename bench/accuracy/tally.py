@@ -21,7 +21,8 @@ class Answered:
 
     `margin` is by how much a call was meant (nats over what was needed; minus infinity where a rule forbade it), None
     where the engine does not tell. `best` is the tool that it holds the likeliest, whether it calls it or not, if it
-    tells. `confidence` is for each call how probable it is that it is right, if that is told.
+    tells. `confidence` is for each call how probable it is that it is right, if that is told. `proposed` are the calls
+    that a yes to the words leads to, where they were a question and a call was wanted.
     """
 
     calls: tuple[ToolCall, ...]
@@ -32,6 +33,7 @@ class Answered:
     confidence: tuple[float, ...] = ()
     tokens: int = 0
     prompt_tokens: int = 0
+    proposed: tuple[ToolCall, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ def _share(these: Sequence[bool]) -> dict[str, Any]:
 
 
 def _groups(results: Sequence[Result]) -> dict[str, Any]:
-    names = dict.fromkeys(each.case.group for each in results if each.case.group)
+    names = dict.fromkeys(each.case.group for each in results if each.case.group and not each.case.asked)
     if not names:
         return {}
     return {"groups": {name: _share([each.right for each in results if each.case.group == name]) for name in names}}

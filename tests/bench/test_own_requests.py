@@ -1,0 +1,96 @@
+"""Our own requests to device agents: whole, in their half, and of enough kinds and languages."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+pytest.importorskip("llama_cpp")
+
+from bench.accuracy.cases import accepted_cases, cases_of, is_set
+from bench.accuracy.requests import files_of, half_of, read_file
+
+CASES = [case for half in ("seen", "unseen") for case in accepted_cases(files_of(half))]
+"""Reading them checks that each accepted call is one that its tool takes."""
+
+
+@pytest.mark.parametrize("half", ["seen", "unseen"])
+def test_an_agent_is_in_the_half_that_its_name_says(half):
+    assert {half_of(file.stem) for file in files_of(half)} <= {half}
+
+
+def test_no_request_stands_there_twice():
+    assert [text for text, count in Counter((c.agent.name, c.request) for c in CASES).items() if count > 1] == []
+
+
+def test_agents_have_four_to_nine_tools():
+    assert {len(case.agent.tools) for case in CASES} <= set(range(4, 10))
+
+
+def test_opposites_are_tools_or_options_of_their_agent():
+    for case in CASES:
+        options = set(str([tool.parameters.schema for tool in case.agent.tools]).split("'"))
+        assert {name for pair in case.asked.opposites for name in pair} <= {*case.agent.tool_names, *options}
+
+
+def test_a_language_and_a_half_choose_their_rows():
+    german = cases_of("own:de", "report")
+    assert {case.asked.lang for case in german} == {"de"}
+    assert {half_of(case.id.rpartition("-")[0]) for case in german} == {"seen"}
+
+
+@pytest.mark.parametrize("name", ["own:en", "own:all", "own:fr:unseen", "own:es:seen"])
+def test_halves_and_languages_are_sets(name):
+    assert is_set(name)
+
+
+@pytest.mark.parametrize("name", ["own", "own:", "own:xx", "own:en:other"])
+def test_what_is_no_half_is_told(name):
+    assert not is_set(name)
+
+
+AGENT = '''
+from edgeagent import Agent, tool
+
+@tool(idempotent=True)
+def water(bed: int) -> str:
+    """Water a bed."""
+    return "wet"
+
+agent = Agent(name="garden", system="", tools=[water])
+'''
+
+
+@pytest.fixture
+def rows_of(tmp_path):
+    """The requests of a file for a small agent, with such a row."""
+
+    def read(row):
+        file = tmp_path / "garden.toml"
+        file.write_text(f"source = '''{AGENT}'''\nrows = [{row}]", encoding="utf-8")
+        return next(read_file(file))[1]
+
+    return read
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        '["direct", "en", "Water bed 2", "water(bed=\'two\')"]',
+        '["direct", "en", "Water bed 2", "mow()"]',
+        '["direct", "en", "Water bed 2", "water(2)"]',
+        '["direct", "en", "Water bed 2", "water(bed=2"]',
+        '["direct", "en", "Water bed 2"]',
+        '["direct", "en", "Water bed 2", "water(bed=2)", [["Water bed 1", "water(bed=\'one\')"]]]',
+    ],
+)
+def test_a_row_that_is_not_understood_is_named(rows_of, row):
+    with pytest.raises(ValueError, match=r"garden-00: .*Water bed 2.* is not understood"):
+        rows_of(row)
+
+
+def test_ways_calls_and_what_was_said_before_are_read(rows_of):
+    (asked,) = rows_of('["two", "en", "Both", "water(bed=1) + water(bed=2) | none", [["Hi", "water(bed=3)"]]]')
+    assert [[call.arguments for call in way] for way in asked.accept] == [[{"bed": 1}, {"bed": 2}], []]
+    assert (asked.want, asked.before[0][0], asked.before[0][1][0].arguments) == ("none", "Hi", {"bed": 3})
