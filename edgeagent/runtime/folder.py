@@ -19,8 +19,8 @@ import os
 import secrets
 import shutil
 import time
+import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ import orjson
 
 from edgeagent.errors import ConfigError, TraceError
 from edgeagent.trace.disk import DISK, Disk, write_atomically
+from edgeagent.trace.disk import identity as identity
 from edgeagent.trace.file import Durability
 from edgeagent.version import __version__
 
@@ -196,19 +197,45 @@ def durability_of(about: About) -> Durability:
             raise ConfigError(f"session {about.id}: durability {other!r} is none; there are strict, effects, relaxed")
 
 
-@dataclass(frozen=True)
 class Lock:
-    """A session directory that this process alone may write in. It dies with the process."""
+    """A session directory that this process alone may write in. It dies with the process, and no child inherits it."""
 
-    descriptor: int
+    def __init__(self, directory: Path, descriptor: int) -> None:
+        self._directory, self._descriptor, self._identity = directory, descriptor, identity(descriptor)
+        _HELD.add(self)
+
+    def keep(self) -> None:
+        """Take it again if a tool has closed its descriptor. Raises ConfigError if somebody else was first."""
+        if self._identity is not None and identity(self._descriptor) != self._identity:
+            self._descriptor = _taken(self._directory)
+            self._identity = identity(self._descriptor)
 
     def release(self) -> None:
         """Let others in."""
-        os.close(self.descriptor)
+        _HELD.discard(self)
+        if self._identity is not None and identity(self._descriptor) == self._identity:
+            os.close(self._descriptor)
+        self._identity = None
+
+
+_HELD: weakref.WeakSet[Lock] = weakref.WeakSet()
+"""The locks of this process: a child must let go of them, or it would hold them after our end."""
+
+
+def _let_go_in_child() -> None:
+    for held in list(_HELD):
+        held.release()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)
 
 
 def lock(directory: Path, disk: Disk = DISK) -> Lock:
     """Take the directory for this process. Raises ConfigError naming the process that has it."""
+    return Lock(directory, _taken(directory))
+
+
+def _taken(directory: Path) -> int:
     path = directory / LOCK_NAME
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -230,7 +257,7 @@ def lock(directory: Path, disk: Disk = DISK) -> Lock:
     with contextlib.suppress(OSError):  # A full disk must not keep anyone from looking.
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"process {os.getpid()} since {time.strftime('%Y-%m-%d %H:%M:%S')}\n".encode(), 0)
-    return Lock(descriptor)
+    return descriptor
 
 
 @contextlib.contextmanager

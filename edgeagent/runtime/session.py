@@ -16,6 +16,7 @@ from typing import NamedTuple, Self
 from msgspec.structs import asdict, replace
 
 from edgeagent.core.agent import Agent
+from edgeagent.core.effects import Effect
 from edgeagent.core.events import Cancelled, Event, Heard, SessionStarted, UserSaid
 from edgeagent.core.replay import Step
 from edgeagent.core.state import State, Transition, is_resting
@@ -77,6 +78,11 @@ class Files(NamedTuple):
     held: Lock
     trace: TraceFile
 
+    def append(self, event: Event, effects: tuple[Effect, ...], *, sync: bool) -> None:
+        """Write one record, as `TraceFile.append`. Raises ConfigError too, where the lock was lost to another."""
+        self.held.keep()
+        self.trace.append(event, effects, sync=sync)
+
 
 class Session:
     """A running session. One thread at a time works in it; every method may be called from any thread.
@@ -100,7 +106,7 @@ class Session:
         self._doors = outside.doors or Attached()
         self._snapshot_seq = files.trace.seq
         clock, steady, watch = outside.clock_ms, outside.steady, self._watch
-        self._loop = Loop(agent, step, files.trace, drivers, clock, state=state, watch=watch, steady_ms=steady)
+        self._loop = Loop(agent, step, files, drivers, clock, state=state, watch=watch, steady_ms=steady)
         self._turns = Turns(self.trace_path, self.state)
         self._changed = threading.Condition()
         self._is_worked, self._is_closed, self._worker = False, False, 0

@@ -90,6 +90,19 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 """What a disk says that has no room left: for bytes, for names, or for this user."""
 
 
+def identity(descriptor: int) -> tuple[int, int] | None:
+    """Which file a descriptor stands for; None if it is closed.
+
+    Tools run in this process. One that closes descriptors that are not its own closes ours, and what it opens then may
+    get their numbers: so whoever writes to one for long asks first whether it still is the file that it was.
+    """
+    try:
+        found = os.fstat(descriptor)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def write_all(disk: Disk, descriptor: int, block: Block) -> None:
     """Write the whole block, however short the single writes are. Raises OSError."""
     done = 0

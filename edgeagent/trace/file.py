@@ -14,6 +14,7 @@ agent and no session; who may write at all is decided by the session's lock.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +27,7 @@ from edgeagent.core.effects import Effect
 from edgeagent.core.events import Event
 from edgeagent.core.state import State
 from edgeagent.errors import TraceDamaged, TraceError
-from edgeagent.trace.disk import DISK, NO_ROOM, Disk, sync, write_all, write_atomically
+from edgeagent.trace.disk import DISK, NO_ROOM, Disk, identity, sync, write_all, write_atomically
 from edgeagent.trace.record import (
     HEAD,
     NONCE_BYTES,
@@ -71,7 +72,7 @@ class TraceFile:
         self.path = path
         self.seq = header.first_seq + len(at.records)
         self.head = at.head
-        self._descriptor = descriptor
+        self._descriptor, self._identity = descriptor, identity(descriptor)
         self._nonce = header.nonce
         self._offset = at.end
         self._begin = at.records[0].offset if at.records else at.end
@@ -149,10 +150,10 @@ class TraceFile:
         payload = encode_payload(self.seq, self.head, event, effects_digest(effects))
         block = frame(self._nonce, self._offset, payload)
         try:
-            write_all(self._disk, self._descriptor, block)
+            write_all(self._disk, self._own(), block)
         except OSError as error:
             with contextlib.suppress(OSError):  # Half a record is nothing; cutting it off takes no room, now.
-                self._disk.truncate(self._descriptor, self._offset)
+                self._disk.truncate(self._own(), self._offset)
             raise self._failed("write", error) from None
         self.seq += 1
         self.head = chained(self.head, payload)
@@ -187,8 +188,8 @@ class TraceFile:
             descriptor = self._disk.open_append(self.path)
         except OSError as error:
             raise self._failed("rotation", error) from None
-        self._disk.close(self._descriptor)
-        self._descriptor, self._nonce = descriptor, begun.header.nonce
+        self._let_go()
+        self._descriptor, self._identity, self._nonce = descriptor, identity(descriptor), begun.header.nonce
         self._begin = self._offset = begun.end
 
     def settle(self) -> None:
@@ -200,7 +201,7 @@ class TraceFile:
         if self._closed:
             raise TraceError(f"the trace {self.path} is not safe on the disk: {self._closed}")
         try:
-            sync(self._disk, self._descriptor)
+            sync(self._disk, self._own())
         except OSError as error:
             raise self._failed("sync", error) from None
         self._waiting_since = None
@@ -214,8 +215,24 @@ class TraceFile:
                 self.sync()
         finally:
             self._closed = self._closed or "it is closed"
-            descriptor, self._descriptor = self._descriptor, -1
-            self._disk.close(descriptor)
+            self._let_go()
+            self._descriptor = -1
+
+    def _own(self) -> int:
+        """The trace's descriptor, opened again if a tool has closed it. Raises OSError."""
+        if identity(self._descriptor) != self._identity:
+            try:
+                again = self._disk.open_append(self.path)
+            except OSError as error:
+                raise OSError(error.errno, f"a tool closed the trace's descriptor; {error.strerror or error}") from None
+            self._descriptor = again
+            if identity(again) != self._identity:
+                raise OSError(errno.EBADF, "a tool closed the trace's descriptor, and another file is in its place")
+        return self._descriptor
+
+    def _let_go(self) -> None:
+        if identity(self._descriptor) == self._identity:  # Else a tool has closed it, and the number is not ours.
+            self._disk.close(self._descriptor)
 
     def _sync_if_due(self, now: bool) -> None:
         if self._waiting_since is None:

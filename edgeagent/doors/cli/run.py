@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import select
 import sys
 import threading
@@ -16,7 +17,7 @@ from edgeagent.core.outside import PIPED
 from edgeagent.core.state import State
 from edgeagent.doors.cli.options import model_options, request_from, session_options
 from edgeagent.doors.cli.screen import Screen, exit_code_of
-from edgeagent.doors.cli.terminal import stdout_kept, tell
+from edgeagent.doors.cli.terminal import kept, stdout_kept, tell
 from edgeagent.errors import ConfigError, ExitCode
 from edgeagent.runtime.open import open_session
 from edgeagent.runtime.session import Session
@@ -142,12 +143,14 @@ def _answers_to(output: Path | None) -> Iterator[TextIO]:
         if output is None:
             yield stdout
             return
-        with _open_for_writing(output) as file:
+        descriptor = _opened(output)
+        with kept(descriptor) as file:
+            os.close(descriptor)
             yield file
 
 
-def _open_for_writing(output: Path) -> TextIO:
+def _opened(output: Path) -> int:
     try:
-        return output.open("w", encoding="utf-8")
+        return os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
     except OSError as error:
         raise ConfigError(f"{output}: {error.strerror}; give another file with -o") from error

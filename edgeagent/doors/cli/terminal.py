@@ -6,8 +6,11 @@ No byte of outside text reaches a terminal as anything but text. A program on a 
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import io
 import json
 import os
+import resource
 import select
 import sys
 import termios
@@ -19,8 +22,9 @@ import click
 
 from edgeagent.core.effects import AskUser
 from edgeagent.core.text import shown
-from edgeagent.errors import ConfigError
+from edgeagent.errors import ConfigError, DriverUnavailable
 from edgeagent.runtime.door import Decision
+from edgeagent.runtime.folder import identity
 
 LOOK_EVERY_S = 0.2
 """How often a waiting question looks whether it is still open: it may have expired, or been cancelled with its turn."""
@@ -99,11 +103,48 @@ def _write_all(text: str) -> None:
     sys.stderr.flush()
 
 
+class _Kept(io.FileIO):
+    """A descriptor that tools were not given. One that closes too many is noticed before its own file is written to."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(descriptor, "w", closefd=False)
+        self._identity = identity(descriptor)
+
+    def write(self, block: Any) -> int:
+        """Write some of the block. Raises DriverUnavailable if a tool has closed the descriptor."""
+        if identity(self.fileno()) != self._identity:
+            raise DriverUnavailable("a tool has closed the descriptor that answers are written to; the trace has them")
+        return super().write(block)
+
+    def let_go(self) -> None:
+        """Close the descriptor, unless a tool has done so already."""
+        if identity(self.fileno()) == self._identity:
+            os.close(self.fileno())
+
+
+OUT_OF_REACH = 1_000
+"""The number from which on our own descriptors lie: tools that close what they may have inherited begin at 3."""
+
+
+@contextlib.contextmanager
+def kept(descriptor: int) -> Iterator[TextIO]:
+    """Write to a copy of the descriptor that lies out of the reach of tools."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    begin = OUT_OF_REACH if most == resource.RLIM_INFINITY else max(3, min(OUT_OF_REACH, most - 8))
+    copy = _Kept(fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, begin))
+    text = io.TextIOWrapper(io.BufferedWriter(copy), encoding="utf-8")
+    try:
+        yield text
+        text.flush()
+    finally:
+        copy.let_go()
+
+
 @contextlib.contextmanager
 def stdout_kept() -> Iterator[TextIO]:
     """Give what alone writes to stdout from now on. What tools print must not mix with it, so theirs becomes stderr."""
     sys.stdout.flush()
-    with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
+    with kept(1) as answers:
         os.dup2(2, 1)
         yield answers
 
