@@ -200,14 +200,16 @@ def durability_of(about: About) -> Durability:
 class Lock:
     """A session directory that this process alone may write in. It dies with the process, and no child inherits it."""
 
-    def __init__(self, directory: Path, descriptor: int) -> None:
-        self._directory, self._descriptor, self._identity = directory, descriptor, identity(descriptor)
+    def __init__(self, directory: Path, disk: Disk) -> None:
+        self._directory, self._disk = directory, disk
+        self._descriptor = _taken(directory, disk)
+        self._identity = identity(self._descriptor)
         _HELD.add(self)
 
     def keep(self) -> None:
         """Take it again if a tool has closed its descriptor. Raises ConfigError if somebody else was first."""
         if self._identity is not None and identity(self._descriptor) != self._identity:
-            self._descriptor = _taken(self._directory)
+            self._descriptor = _taken(self._directory, self._disk)
             self._identity = identity(self._descriptor)
 
     def release(self) -> None:
@@ -232,16 +234,16 @@ os.register_at_fork(after_in_child=_let_go_in_child)
 
 def lock(directory: Path, disk: Disk = DISK) -> Lock:
     """Take the directory for this process. Raises ConfigError naming the process that has it."""
-    return Lock(directory, _taken(directory))
+    return Lock(directory, disk)
 
 
-def _taken(directory: Path) -> int:
+def _taken(directory: Path, disk: Disk) -> int:
     path = directory / LOCK_NAME
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         if disk.yields(error):
-            return lock(directory, disk)
+            return _taken(directory, disk)
         if error.errno != errno.EROFS:
             raise ConfigError(f"cannot lock {path}: {error.strerror}") from None
         descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)  # Nobody can write there; it may be read.
