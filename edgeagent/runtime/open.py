@@ -21,9 +21,10 @@ from edgeagent.runtime.attached import Attached
 from edgeagent.runtime.caches import state_disk
 from edgeagent.runtime.config import EngineName, ModelSettings, Settings, StateSettings, read_settings, state_root
 from edgeagent.runtime.door import Door
-from edgeagent.runtime.folder import TRACE_NAME, Beginning, Limits, find_directory, last_directory, locked
+from edgeagent.runtime.folder import ABOUT_NAME, TRACE_NAME, Beginning, Limits, find_directory, last_directory, locked
 from edgeagent.runtime.model import Model, load_model
 from edgeagent.runtime.operator import operator_policy, recorded_rules, with_rules
+from edgeagent.runtime.rebuild import is_lost, rebuild_about
 from edgeagent.runtime.recording import Recording, changes, load_recording, resolved_spec, with_recorded_limits
 from edgeagent.runtime.resume import resume_session
 from edgeagent.runtime.session import Outside, Session, new_session
@@ -150,6 +151,8 @@ class Opening:
         for name in FIXED:
             if getattr(request, name) is not None:
                 raise ConfigError(f"{name} was fixed when the session began; fork it and start a new one to change it")
+        if is_lost(directory):
+            self._rebuild(directory)
         recording = load_recording(directory / TRACE_NAME, request.agent)
         about, agent = recording.about, recording.agent
         assert about is not None, "a session directory has its session.json"
@@ -168,6 +171,22 @@ class Opening:
         outside = Outside(doors, disk=_disk(directory.parent.parent, settings, doors))
         session = resume_session(directory, agent, step_of(agent), drivers, request.durability, outside)
         return self._kept(session, model, settings.model, outside.disk)
+
+    def _rebuild(self, directory: Path) -> None:
+        """Write a session.json that was lost anew, with the agent that is given; say what is not known any more."""
+        request, named = self.request, self.request.agent
+        if named is None:
+            raise ConfigError(
+                f"{directory / ABOUT_NAME} is missing or damaged; it can be rebuilt from the trace and the agent. Say "
+                f"which agent it was: `edgeagent run AGENT.py --resume {directory.name}`"
+            )
+        settings, (policy, rules) = self._settings(request), operator_policy(request.config, beside=_beside(named))
+        spec, dialect = str(Path(named).absolute()) if isinstance(named, str) else "", dialect_of(settings.model)
+        agent = with_rules(load_agent(named) if isinstance(named, str) else named, rules)
+        beginning = Beginning(agent_spec=spec, model=settings.model.name, policy=policy)
+        disk = _disk(directory.parent.parent, settings, Attached(self.door))
+        for said in rebuild_about(directory, agent, beginning, dialect, disk):
+            self.door.activity(said)
 
     def _settings(self, request: OpenRequest) -> Settings:
         settings = settings_of(request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 from collections.abc import Iterator
@@ -14,17 +15,19 @@ from msgspec.structs import replace
 
 from edgeagent.core.agent import Agent
 from edgeagent.core.effects import Effect
+from edgeagent.core.events import SessionStarted
 from edgeagent.core.state import State
 from edgeagent.core.values import canonical_json
-from edgeagent.errors import ConfigError
+from edgeagent.errors import ConfigError, TraceError
 from edgeagent.runtime.folder import ABOUT_NAME, TRACE_NAME, About, Limits, find_directory, last_directory, read_about
 from edgeagent.runtime.operator import recorded_rules, with_rules
 from edgeagent.runtime.vouched import examine_session
 from edgeagent.runtime.wiring import agent_path, load_agent, step_of, with_dialect
 from edgeagent.trace.check import GuardStep, fold
-from edgeagent.trace.file import damaged
+from edgeagent.trace.file import damaged, examine_file
 from edgeagent.trace.record import Record
 from edgeagent.trace.recover import Damaged, Examined
+from edgeagent.trace.rotate import archives_of
 from edgeagent.trace.snapshot import decode_state
 
 
@@ -64,6 +67,26 @@ def about_of(trace: Path) -> About | None:
         return None
 
 
+def started_of(trace: Path) -> SessionStarted | None:
+    """The first event of a session, in its trace or the oldest archive; None if it is not kept any more."""
+    for path in (*archives_of(trace), trace):
+        records = examine_file(path).records
+        if records and isinstance(records[0].event, SessionStarted):
+            return records[0].event
+    return None
+
+
+def agent_name(directory: Path) -> str:
+    """The name of a session's agent, by session.json, or else by its first record; empty if neither says."""
+    about = about_of(directory / TRACE_NAME)
+    if about is not None:
+        return about.agent
+    with contextlib.suppress(TraceError):
+        started = started_of(directory / TRACE_NAME)
+        return started.agent if started else ""
+    return ""
+
+
 def load_recording(trace: Path, given: Agent | str | None = None, *, runs_beside: bool = False) -> Recording:
     """Load a trace's agent as it was when it was recorded, or the one given. Raises ConfigError and more.
 
@@ -72,12 +95,17 @@ def load_recording(trace: Path, given: Agent | str | None = None, *, runs_beside
     """
     about = about_of(trace)
     if given is None and about is None:
-        raise ConfigError(f"{trace} stands alone: say which agent made it, as in `edgeagent replay {trace} AGENT.py`")
+        raise ConfigError(
+            f"{trace} has no readable {ABOUT_NAME} beside it: say which agent made it, as in `edgeagent replay {trace} "
+            "AGENT.py`"
+        )
     named = given or resolved_spec(about, trace.parent, runs_beside=runs_beside)
     agent = load_agent(named) if isinstance(named, str) else named
     if about is not None:
         agent = with_rules(with_recorded_limits(agent, about.limits), recorded_rules(about.policy))
-    return Recording(trace, about, with_dialect(agent, about.dialect if about else "plain"))
+        return Recording(trace, about, with_dialect(agent, about.dialect))
+    started = started_of(trace)
+    return Recording(trace, None, with_dialect(agent, started.dialect if started else "plain"))
 
 
 def resolved_spec(about: About | None, directory: Path, *, runs_beside: bool = False) -> str:
@@ -139,8 +167,8 @@ def parts_of(agent: Agent) -> dict[str, str]:
 
 def changes(about: About, agent: Agent) -> list[str]:
     """What differs between the agent that began a session and this one, in words; empty if nothing does."""
-    if about.agent_digest == agent.digest:
-        return []
+    if about.agent_digest == agent.digest or not about.parts:
+        return []  # Without its parts it was rebuilt, and that has been said.
     then, now = about.parts, parts_of(agent)
     lines = [f"{name} is new" for name in now if name not in then]
     lines += [f"{name} is gone" for name in then if name not in now]

@@ -15,9 +15,10 @@ from edgeagent.core.agent import Agent
 from edgeagent.errors import ConfigError, EdgeAgentError
 from edgeagent.runtime.config import Settings, state_root
 from edgeagent.runtime.door import Door, QuietDoor
-from edgeagent.runtime.folder import directories, read_about
+from edgeagent.runtime.folder import directories
 from edgeagent.runtime.model import Model
 from edgeagent.runtime.open import OpenRequest, open_session
+from edgeagent.runtime.recording import agent_name
 from edgeagent.runtime.session import Session
 
 SESSIONS_MAX = 256
@@ -51,7 +52,7 @@ class Service:
         found = [directory for directory in directories(self._state) if directory.name not in self.sessions]
         opened = []
         for directory in found:
-            agent = by_name.get(read_about(directory).agent)
+            agent = by_name.get(agent_name(directory))
             if agent is not None:
                 request = OpenRequest(agent=agent, door=name, state=self._state, resume=directory.name)
                 opened.append(self._opened(request, door(directory.name) if door else QuietDoor()))

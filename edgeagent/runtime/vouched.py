@@ -34,7 +34,7 @@ class HeadFile:
         self.path = head_path(directory)
         self._disk, self._session = disk, directory.name
         self._secret = local_key(root_of(directory), HEAD_KEY_NAME)
-        self.seal_id = _seal_id(self._secret)
+        self.seal_id = seal_id(self._secret)
         try:
             self.path.parent.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
@@ -106,7 +106,7 @@ def why_not_vouched(directory: Path) -> str:
     if not sealed_by or _head_of(directory) is not None:
         return ""
     secret, head = key_there(root_of(directory), HEAD_KEY_NAME), head_path(directory)
-    if secret is None or _seal_id(secret) != sealed_by:
+    if secret is None or seal_id(secret) != sealed_by:
         what = f"it was begun on another machine, or {HEAD_KEY_NAME} has been lost"
     else:
         what = f"its head {head} is {'not what was written' if head.exists() else 'gone'}"
@@ -123,6 +123,6 @@ def _head_of(directory: Path) -> Head | None:
     return head if head is not None and head.session == directory.name else None
 
 
-def _seal_id(secret: bytes) -> str:
+def seal_id(secret: bytes) -> str:
     """The name of a key, which says nothing of it."""
     return hashlib.blake2b(secret, digest_size=8, person=b"edgeagent head").hexdigest()

@@ -50,6 +50,8 @@ WINDOW_S: dict[Durability, float] = {"strict": 0.0, "effects": 1.0, "relaxed": 3
 """For how long a record may wait for its sync. 30 s is also how long Linux itself keeps dirty pages."""
 
 
+READ_ONLY = -1
+
 Vouch = Callable[[int, bytes], None]
 """Writes down elsewhere how many records there are, and the last one's hash. Raises OSError."""
 
@@ -121,12 +123,14 @@ class TraceFile:
     ) -> tuple[TraceFile, Examined]:
         """Open a trace after a crash or a rest; a torn tail is put beside it and cut off.
 
-        The second value tells what was found; `found` is given by who has looked. Raises TraceDamaged, having changed
-        nothing, and TraceError.
+        The second value tells what was found; `found` is given by who has looked. Where nothing can be written, by want
+        of room or by right, the trace is closed from the beginning. Raises TraceDamaged, having changed nothing, and
+        TraceError.
         """
         found = found or examine_file(path, events=False)
         if isinstance(found.verdict, Damaged):
             raise damaged(path, found.verdict)
+        closed = ""
         try:
             if isinstance(found.verdict, Torn):
                 cut(path, found.verdict.offset, disk)
@@ -136,8 +140,12 @@ class TraceFile:
             descriptor = disk.open_append(path)
             sync(disk, descriptor)  # What a killed process had written may still be only in memory.
         except OSError as error:
-            raise TraceError(f"cannot open the trace {path}: {error.strerror or error}") from None
+            if found.header is None or error.errno not in (*NO_ROOM, errno.EROFS):
+                raise TraceError(f"cannot open the trace {path}: {error.strerror or error}") from None
+            descriptor = READ_ONLY  # What is recorded can be read, and nothing of it is lost.
+            closed = f"it can be read but not written ({error.strerror}); make room for it, then resume the session"
         trace = cls(path, descriptor, found.header, found, durability=durability, disk=disk, clock=clock, vouch=vouch)
+        trace._closed = closed
         return trace, found
 
     def append(self, event: Event, effects: Sequence[Effect], *, sync: bool) -> None:

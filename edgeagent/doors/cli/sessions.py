@@ -24,6 +24,8 @@ from edgeagent.runtime.folder import (
     read_about,
     remove_directory,
 )
+from edgeagent.runtime.rebuild import is_lost
+from edgeagent.runtime.recording import agent_name
 from edgeagent.runtime.resume import fork_session
 from edgeagent.runtime.vouched import examine_session
 from edgeagent.trace.recover import Clean, Damaged
@@ -139,15 +141,14 @@ def export(session: str, target: Path | None, state: Path | None) -> int:
 
 def describe(directory: Path) -> Row:
     """What can be said of a session without its agent; never raises for damage."""
-    agent = "?"
+    agent = agent_name(directory) or "?"
     try:
-        agent = read_about(directory).agent
         found = examine_session(directory / TRACE_NAME)
     except EdgeAgentError:
         return Row(directory.name, agent, 0, 0, 0, "not started", "")
     said = [r.event.text for r in found.records if isinstance(r.event, UserSaid)]
     last_ms = found.records[-1].event.at_ms if found.records else 0
-    condition = "ok" if isinstance(found.verdict, Clean) else "recoverable"
+    condition = "ok" if isinstance(found.verdict, Clean) and not is_lost(directory) else "recoverable"
     condition = f"damaged at {found.verdict.offset}" if isinstance(found.verdict, Damaged) else condition
     first = " ".join(said[0].split())[:60] if said else ""
     return Row(directory.name, agent, len(found.records), len(said), last_ms, condition, first)
