@@ -16,8 +16,8 @@ from edgeagent.core.agent import Agent
 from edgeagent.core.values import ToolCall
 from edgeagent.errors import EdgeAgentError
 
-NUMBER_SLACK = 0.01
-"""How far a converted number may lie from the exact one, as a share of it: 68 °F is 20 °C, 70 °F is 21.1."""
+NUMBER_SLACK = 0.005
+"""How far a number that was converted may lie from the exact one, as a share of it: 70 °F is 21.11 °C, or 21.1."""
 
 
 def accepted(agent: Agent, asked: Asked, calls: Sequence[ToolCall]) -> bool:
@@ -91,7 +91,7 @@ def _same(right: Any, written: Any) -> bool:
     if isinstance(right, bool) or isinstance(written, bool):
         return right is written
     if isinstance(right, int | float) and isinstance(written, int | float):
-        return math.isclose(right, written, rel_tol=NUMBER_SLACK, abs_tol=1e-6)
+        return math.isclose(right, written, rel_tol=0 if float(right).is_integer() else NUMBER_SLACK, abs_tol=1e-12)
     if isinstance(right, list | tuple) and isinstance(written, list | tuple):
         return sorted(repr(_bare(each)) for each in right) == sorted(repr(_bare(each)) for each in written)
     return bool(_bare(right) == _bare(written))

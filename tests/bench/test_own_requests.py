@@ -14,6 +14,12 @@ from bench.accuracy.requests import files_of, half_of, read_file
 CASES = [case for half in ("seen", "unseen") for case in accepted_cases(files_of(half))]
 """Reading them checks that each accepted call is one that its tool takes."""
 
+KINDS = """
+    direct polite urgent typo paraphrase indirect option opposite numword unit time date relative text list two except
+    followup negation prohibition question nowrite missing bounds smalltalk unrelated
+"""
+"""The categories that the README explains."""
+
 
 @pytest.mark.parametrize("half", ["seen", "unseen"])
 def test_an_agent_is_in_the_half_that_its_name_says(half):
@@ -94,3 +100,15 @@ def test_ways_calls_and_what_was_said_before_are_read(rows_of):
     (asked,) = rows_of('["two", "en", "Both", "water(bed=1) + water(bed=2) | none", [["Hi", "water(bed=3)"]]]')
     assert [[call.arguments for call in way] for way in asked.accept] == [[{"bed": 1}, {"bed": 2}], []]
     assert (asked.want, asked.before[0][0], asked.before[0][1][0].arguments) == ("none", "Hi", {"bed": 3})
+
+
+def test_each_half_has_twelve_agents_and_every_language_and_kind():
+    for half in ("seen", "unseen"):
+        cases = list(accepted_cases(files_of(half)))
+        assert len(files_of(half)) == 12
+        languages = Counter(case.asked.lang for case in cases)
+        assert languages["en"] >= 150
+        assert min(languages[lang] for lang in ("de", "es", "fr")) >= 50
+        assert {"call", "ask", "none"} == {case.asked.want for case in cases}
+    assert len(CASES) >= 480
+    assert {case.group for case in CASES} == set(KINDS.split())
