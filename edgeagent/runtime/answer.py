@@ -19,9 +19,13 @@ import orjson
 from edgeagent.core.effects import CallTool, Effect, Say
 from edgeagent.core.events import Event, ToolFailed, ToolReturned, UserSaid
 from edgeagent.core.state import State, Transition, is_resting
+from edgeagent.core.step import QUEUE_MAX
 from edgeagent.core.values import Outcome
 
-TOO_MANY = Outcome("failed", "too many words wait for this session already; say it again when it has answered")
+TOO_MANY = Outcome(
+    "failed",
+    f"too many words wait for this session: {QUEUE_MAX} is the most; this one was not kept, say it again later",
+)
 
 
 @dataclass(frozen=True)
@@ -132,12 +136,14 @@ class Turns:
 
     def _queue(self, taken: Taken, said: deque[str]) -> list[tuple[Word, Answer]]:
         """Let a word wait that begins no turn yet, if it may; else say why not."""
-        if len(taken.state.queued) > len(taken.before.queued):
+        if is_too_many(taken):
+            answer = Answer(f"[{TOO_MANY.detail}]", TOO_MANY, (), self._trace)
+        elif is_resting(taken.state):
+            outcome = Outcome("halted", "the session has ended")
+            answer = Answer(said.popleft() if said else "", outcome, (), self._trace)
+        else:
             self._queued.append(taken.word)
             return []
-        is_over = is_resting(taken.state)
-        outcome = Outcome("halted", "the session has ended") if is_over else TOO_MANY
-        answer = Answer(said.popleft() if said else "", outcome, (), self._trace)
         return [(taken.word, answer)] if taken.word else []
 
     def _next(self, before: State, state: State) -> Word | None:
@@ -165,6 +171,13 @@ class Turns:
             self._called.append(
                 Called(call.tool, arguments, error=f"{event.reason.replace('_', ' ')}: {event.message}")
             )
+
+
+def is_too_many(taken: Taken) -> bool:
+    """Whether a word of the user's was not kept, since as many wait as may."""
+    before, state = taken.before, taken.state
+    is_kept = state.turn > before.turn or len(state.queued) > len(before.queued)
+    return isinstance(taken.event, UserSaid) and not is_kept and not is_resting(state)
 
 
 def _texts(effects: tuple[Effect, ...]) -> list[str]:

@@ -21,8 +21,8 @@ from edgeagent.core.events import Cancelled, Event, Heard, SessionStarted, UserS
 from edgeagent.core.replay import Step
 from edgeagent.core.state import State, Transition, is_resting
 from edgeagent.driver.base import Driver
-from edgeagent.errors import EdgeAgentError, IllegalTransition, TraceError
-from edgeagent.runtime.answer import Answer, Taken, Turns, Word
+from edgeagent.errors import ConfigError, EdgeAgentError, IllegalTransition, TraceError
+from edgeagent.runtime.answer import TOO_MANY, Answer, Taken, Turns, Word, is_too_many
 from edgeagent.runtime.attached import Attached, is_said
 from edgeagent.runtime.caches import clear_leftovers
 from edgeagent.runtime.cursor import Cursor
@@ -158,8 +158,9 @@ class Session:
         word.answered.result()  # Raises what went wrong.
 
     def say(self, text: str) -> State:
-        """Let the user say `text`, wait for the answer, return the state."""
-        self.ask(text)
+        """Let the user say `text`, wait for the answer, return the state. Raises ConfigError if it was not kept."""
+        if self.ask(text).outcome is TOO_MANY:
+            raise ConfigError(TOO_MANY.detail)
         return self.state
 
     def resume_turn(self) -> State:
@@ -320,6 +321,8 @@ class Session:
             taken.word.recorded.set_result(self._trace.seq - 1)
         answers = self._turns.follow(taken, self._ended(taken))
         self._doors.watch(taken.event, taken.state, taken.effects)
+        if is_too_many(taken):
+            self._doors.activity(TOO_MANY.detail)  # Whoever has posted it may not wait for an answer.
         if self._loop.is_at_rest:
             self._settle()
         elif is_said(taken.effects) and self._doors.have_places:

@@ -15,7 +15,7 @@ from edgeagent.core.events import ModelAnswered, ModelFailed, UserSaid
 from edgeagent.core.step import QUEUE_MAX
 from edgeagent.core.values import Usage
 from edgeagent.driver.scripted import ScriptedModel
-from edgeagent.errors import TraceError
+from edgeagent.errors import ConfigError, TraceError
 from edgeagent.policy.ready import confirm_before
 from edgeagent.runtime.attached import Attached
 from edgeagent.runtime.door import Decision, QuietDoor
@@ -155,12 +155,20 @@ def test_a_word_said_while_a_turn_runs_is_answered_with_its_own_turn(tmp_path, s
     assert {answer.outcome.kind for answer in answers} == {"answered"}
 
 
-def test_more_words_than_may_wait_are_answered_with_that(tmp_path, serve):
+def test_a_word_more_than_may_wait_is_refused_to_whoever_posted_it_with_the_limit_and_the_way_out(tmp_path, serve):
     session = serve(begun(tmp_path, model := Echo(held=True)))
+    told = []
+    session.attach(door := QuietDoor())
+    door.activity = told.append
     words = [session.post_words(f"{number}") for number in range(QUEUE_MAX + 2)]
     late = words[-1].answered.result(SECONDS)
     assert late.outcome.kind == "failed"
-    assert "too many words wait" in late.outcome.detail
+    said = f"too many words wait for this session: {QUEUE_MAX} is the most; this was not kept, so say it again later"
+    assert late.outcome.detail == said
+    assert said in late.text
+    with pytest.raises(ConfigError, match="say it again later"):
+        session.say("and one more")
+    assert told == [said, said]
     model.may.release(QUEUE_MAX + 1)
     assert [w.answered.result(SECONDS).outcome.kind for w in words[:-1]] == ["answered"] * (QUEUE_MAX + 1)
 
