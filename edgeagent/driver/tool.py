@@ -7,6 +7,7 @@ and left behind; its effect is unknown, and what it returns later is not heard.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import threading
 import time
@@ -69,6 +70,7 @@ class ToolDriver:
     def _run(self, effect: CallTool, post: Post) -> None:
         started = time.perf_counter_ns()
         event = _result_of(self._tools[effect.tool], effect)
+        _flush()
         micros = (time.perf_counter_ns() - started) // 1000
         if self._is_first_answer(effect.effect_id):
             post(msgspec.structs.replace(event, micros=micros))
@@ -87,6 +89,12 @@ class ToolDriver:
         if timer is not None:
             timer.cancel()
         return timer is not None
+
+
+def _flush() -> None:
+    """Let out what the tool has printed, as its last line may not have ended."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # It may have closed or taken away the stream.
+        print(end="", flush=True)
 
 
 def _result_of(tool: Tool, effect: CallTool) -> ToolReturned | ToolFailed:

@@ -24,7 +24,7 @@ from edgeagent.core.values import Outcome
 
 TOO_MANY = Outcome(
     "failed",
-    f"too many words wait for this session: {QUEUE_MAX} is the most; this one was not kept, say it again later",
+    f"too many words wait for this session: {QUEUE_MAX} is the most; this was not kept, so say it again later",
 )
 
 

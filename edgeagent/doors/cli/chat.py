@@ -12,6 +12,7 @@ import click
 
 from edgeagent.core.state import Finished
 from edgeagent.doors.cli.options import model_options, request_from, session_options
+from edgeagent.doors.cli.printed import prints_told
 from edgeagent.doors.cli.run import say_until_done
 from edgeagent.doors.cli.slash import COMMANDS, GOODBYES, slash_command, told_of
 from edgeagent.doors.cli.terminal import stdout_kept, tell
@@ -42,8 +43,9 @@ def chat(agent: str | None, as_json: bool, yes: tuple[str, ...], **options: Any)
     Example:
       edgeagent chat examples/greenhouse.py
     """
-    with _answers(as_json) as out:
-        screen = WatchedScreen(out, sys.stderr, as_json=as_json, streams=True, yes=yes)
+    err = sys.stderr
+    with _answers(as_json) as out, prints_told():
+        screen = WatchedScreen(out, err, as_json=as_json, streams=True, yes=yes)
         screen.notifier = notifier = Notifier()
         session = open_session(request_from(agent, options), screen)
         screen.pending.begin(session.state)

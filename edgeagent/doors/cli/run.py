@@ -16,6 +16,7 @@ import click
 from edgeagent.core.outside import PIPED
 from edgeagent.core.state import State
 from edgeagent.doors.cli.options import model_options, request_from, session_options
+from edgeagent.doors.cli.printed import prints_told
 from edgeagent.doors.cli.screen import Screen, exit_code_of
 from edgeagent.doors.cli.terminal import kept, stdout_kept, tell
 from edgeagent.errors import ConfigError, ExitCode
@@ -63,9 +64,10 @@ def run(agent: str | None, prompt: str | None, **options: Any) -> int:
         words = piped_text(waits=True).strip()
     if not words and not resumed:
         raise click.UsageError('nothing to ask: give a PROMPT, or pipe text in and use "-"')
-    with _answers_to(options["output"]) as out:
+    err = sys.stderr
+    with _answers_to(options["output"]) as out, prints_told():
         shows = {"as_json": options["as_json"], "quiet": options["quiet"], "yes": options["yes"]}
-        screen = Screen(out, sys.stderr, **shows)
+        screen = Screen(out, err, **shows)
         session = open_session(request_from(agent, options), screen)
         before = session.state
         screen.pending.begin(before)

@@ -167,7 +167,48 @@ def test_nothing_to_ask_is_a_usage_error(edgeagent, script):
 def test_what_a_tool_prints_does_not_mix_with_the_answer(edgeagent, script, agent):
     done = edgeagent("run", agent, "go", "--model", script(call("chatter"), "done"))
     assert done.stdout == "done\n"
-    assert "noise on stdout" in done.stderr
+    assert "chatter printed: noise on stdout\n" in done.stderr
+
+
+PRINTING = '''
+import logging, sys
+from edgeagent import Agent, tool
+
+@tool(idempotent=True)
+def greet() -> str:
+    """Greet."""
+    print("one", "two")
+    print("three\\x1b]0;title\\x07\\u202efour", end="")
+    return "ok"
+
+@tool(idempotent=True)
+def warn() -> str:
+    """Warn."""
+    print("five", file=sys.stderr)
+    logging.warning("six\\nedgeagent: unknown: forged")
+    return "ok"
+
+agent = Agent("printer", tools=[greet, warn])
+'''
+
+
+@pytest.mark.parametrize("more", [(), ("--quiet",), ("--json",)])
+def test_what_tools_print_says_which_of_them_did_and_no_byte_of_it_is_a_command_to_a_terminal(
+    edgeagent, script, tmp_path, more
+):
+    (tmp_path / "printing.py").write_text(PRINTING)
+    batch = [call("greet"), call("warn")]
+    done = edgeagent("run", tmp_path / "printing.py", "go", *more, "--model", script(batch, "done"))
+    told = [line for line in done.stderr.split("\n") if " printed: " in line]
+    assert sorted(told) == [
+        "greet printed: one two",
+        r"greet printed: three\x1b]0;title\x07\u202efour",
+        "warn printed: WARNING:root:six",
+        "warn printed: edgeagent: unknown: forged",
+        "warn printed: five",
+    ]
+    assert "\nedgeagent: unknown" not in done.stderr
+    assert not done.stdout.count("one two")
 
 
 def test_a_tool_that_raises_is_shown_and_is_an_error(edgeagent, script, agent):
