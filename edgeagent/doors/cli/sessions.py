@@ -1,4 +1,4 @@
-"""`edgeagent sessions`: list, show, remove and export sessions; `fork` begins a new one from an old one's records."""
+"""`edgeagent sessions`: list, show, remove, prune and export them; `fork` begins a new one from an old one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ import click
 
 from edgeagent.core.events import UserSaid
 from edgeagent.doors.cli.options import root_named, state_option
+from edgeagent.doors.cli.sessions_prune import prune_command
 from edgeagent.doors.cli.terminal import private_file, tell, tell_row
 from edgeagent.errors import ConfigError, EdgeAgentError, ExitCode
 from edgeagent.runtime.folder import (
     ABOUT_NAME,
+    SNAPSHOT_NAME,
     TRACE_NAME,
     directories,
     find_directory,
@@ -24,6 +26,7 @@ from edgeagent.runtime.folder import (
     read_about,
     remove_directory,
 )
+from edgeagent.runtime.keys import KV_NAME
 from edgeagent.runtime.rebuild import is_lost
 from edgeagent.runtime.recording import agent_name
 from edgeagent.runtime.resume import fork_session
@@ -47,10 +50,13 @@ class Row:
 @click.group(invoke_without_command=True)
 @click.pass_context
 def sessions(context: click.Context) -> Any:
-    """List, show, remove and export sessions; without a word, list them."""
+    """List, show, remove, prune and export sessions; without a word, list them."""
     if context.invoked_subcommand is None:
         return context.invoke(list_sessions)
     return None
+
+
+sessions.add_command(prune_command)
 
 
 @sessions.command("list")
@@ -75,7 +81,10 @@ def list_sessions(as_json: bool, state: Path | None) -> int:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @state_option
 def show(session: str, as_json: bool, state: Path | None) -> int:
-    """Show what SESSION is: its agent, model, size and condition. `edgeagent trace show` shows its records."""
+    """Show what SESSION is: its agent, model, size and condition. `edgeagent trace show` shows its records.
+
+    `bytes a turn` is what a turn writes to its trace, `bytes a close` what ending the program wrote of caches.
+    """
     directory = find_directory(root_named(state), session)
     row: dict[str, Any] = {**describe(directory).__dict__, "directory": str(directory)}
     try:
@@ -84,7 +93,10 @@ def show(session: str, as_json: bool, state: Path | None) -> int:
         row |= {"forked_from": about.forked_from} if about.forked_from else {}
     except ConfigError as error:
         row["about"] = str(error)
-    row["bytes"] = sum(f.stat().st_size for f in directory.rglob("*") if f.is_file())
+    sizes = {f: f.stat().st_size for f in directory.rglob("*") if f.is_file()}
+    traced = sum(size for f, size in sizes.items() if f.name.startswith(TRACE_NAME))
+    kept = sum(size for f, size in sizes.items() if f.name == SNAPSHOT_NAME or f.parent.name == KV_NAME)
+    row |= {"bytes": sum(sizes.values()), "bytes_a_turn": round(traced / max(1, row["turns"])), "bytes_a_close": kept}
     if as_json:
         tell_row(row)
     else:
