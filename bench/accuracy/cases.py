@@ -20,6 +20,7 @@ from unittest import mock
 
 from msgspec import Meta
 
+from bench.accuracy.home_assistant import LANGUAGES, house, sentences
 from bench.accuracy.packages import rows_in, text_in
 from bench.accuracy.requests import Asked, files_of, read_file
 from edgeagent.core.agent import Agent, Tool, tool
@@ -80,7 +81,7 @@ def is_set(name: str) -> bool:
     kind, colon, category = name.partition(":")
     if kind == "own":
         return bool(_OWN_SET.fullmatch(name))
-    of_kind = {"bfcl": BFCLS, "needle": NEEDLES}
+    of_kind = {"bfcl": BFCLS, "needle": NEEDLES, "ha": LANGUAGES}
     return category in of_kind.get(kind, ()) if colon else kind in ("needle", *OWN)
 
 
@@ -101,7 +102,10 @@ def cases_of(name: str, part: Part, rows: int = 0) -> list[Case]:
         lang, _, half = category.partition(":")
         found = list(accepted_cases(files_of("unseen" if half == "unseen" else "seen")))
         return _spread([case for case in found if case.asked and lang in (case.asked.lang, "all")], rows)
-    if kind == "bfcl":
+    if kind == "ha":
+        home = house(category)
+        found = [_accepted(home, asked) for asked in sentences(category)]
+    elif kind == "bfcl":
         found = list(_bfcl(category))
     else:
         found = [case for each in ([category] if category else NEEDLES) for case in _needle(each)]
@@ -123,9 +127,12 @@ def _spread(cases: list[Case], rows: int) -> list[Case]:
 def accepted_cases(files: Iterable[Path]) -> Iterator[Case]:
     """The requests to the device agents of some files. Raises ValueError naming the row that is not understood."""
     for agent, requests in (each for file in files for each in read_file(file)):
-        for asked in requests:
-            wanted = tuple(Wanted(call.tool, call.arguments) for call in asked.accept[0])
-            yield Case(asked.id, asked.text, agent, wanted, "accepted", group=asked.category, asked=asked)
+        yield from (_accepted(agent, asked) for asked in requests)
+
+
+def _accepted(agent: Agent, asked: Asked) -> Case:
+    wanted = tuple(Wanted(call.tool, call.arguments) for call in asked.accept[0])
+    return Case(asked.id, asked.text, agent, wanted, "accepted", group=asked.category, asked=asked)
 
 
 def _listed(spec: str, file: Path) -> Iterator[Case]:
