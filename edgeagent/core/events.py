@@ -137,11 +137,16 @@ class TimerFired(msgspec.Struct, frozen=True, array_like=True, tag=8):
 
 
 class EffectLost(msgspec.Struct, frozen=True, array_like=True, tag=9):
-    """After a crash: this effect was submitted and its result was never recorded. What it did is unknown."""
+    """After a crash: this effect was submitted and its result was never recorded. What it did is unknown.
+
+    `tool` and `arguments` are those of a call that is not made again by itself, so that the trace alone names it.
+    """
 
     at_ms: int
     effect_id: int
     skew_ms: int = 0
+    tool: str = ""
+    arguments: str = ""
 
 
 class Cancelled(msgspec.Struct, frozen=True, array_like=True, tag=10):

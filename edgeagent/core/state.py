@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -184,6 +185,19 @@ def outstanding(state: State) -> tuple[int, ...]:
             return tuple(effect_id for each in out for effect_id in each)
         case _:
             return ()
+
+
+def calls_out(state: State) -> Iterator[PendingCall]:
+    """The calls that are running, those of sub-agents too."""
+    if not isinstance(state.phase, AwaitingCalls):
+        return
+    below = {child.effect_id: child.state for child in state.children if child.state is not None}
+    for call in state.phase.calls:
+        inner = below.get(call.effect_id)
+        if inner is not None:
+            yield from calls_out(inner)
+        elif call.answer is None:
+            yield call
 
 
 def is_resting(state: State) -> bool:

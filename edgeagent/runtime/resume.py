@@ -19,7 +19,8 @@ from msgspec.structs import replace
 from edgeagent.core.agent import Agent
 from edgeagent.core.events import EffectLost, Event, SessionResumed, TraceRepaired
 from edgeagent.core.replay import Step
-from edgeagent.core.state import State, outstanding
+from edgeagent.core.state import PendingCall, State, calls_out, outstanding
+from edgeagent.core.step import LOST_MAX
 from edgeagent.driver.base import Driver
 from edgeagent.errors import ConfigError, TraceDamaged, TraceError
 from edgeagent.runtime.caches import clear_leftovers
@@ -99,7 +100,15 @@ def lost_events(about: About, agent: Agent, state: State, found: Examined, cut_b
     events: list[Event] = [SessionResumed(0, agent.digest, __version__)] if lost else []
     if cut_bytes:
         events.append(TraceRepaired(0, found.end, cut_bytes))
-    return [*events, *(EffectLost(0, effect_id) for effect_id in lost)]
+    calls = {call.effect_id: call for call in calls_out(state)}
+    return [*events, *(_lost(agent, effect_id, calls.get(effect_id)) for effect_id in lost)]
+
+
+def _lost(agent: Agent, effect_id: int, call: PendingCall | None) -> EffectLost:
+    """An effect that was lost; a call that is not made again is named."""
+    if call is None or (agent.family[call.tool].idempotent and call.lost < LOST_MAX):
+        return EffectLost(0, effect_id)
+    return EffectLost(0, effect_id, tool=call.tool, arguments=call.arguments)
 
 
 def folded(directory: Path, agent: Agent, step: Step, found: Examined) -> State:

@@ -13,9 +13,11 @@ import click
 
 from edgeagent.core.events import UserSaid
 from edgeagent.doors.cli.options import root_named, state_option
+from edgeagent.doors.cli.screen import fate_text
 from edgeagent.doors.cli.sessions_prune import prune_command
 from edgeagent.doors.cli.terminal import private_file, tell, tell_row
 from edgeagent.errors import ConfigError, EdgeAgentError, ExitCode
+from edgeagent.runtime.fate import unknown_calls
 from edgeagent.runtime.folder import (
     ABOUT_NAME,
     SNAPSHOT_NAME,
@@ -45,6 +47,7 @@ class Row:
     last_ms: int
     condition: str
     first_words: str
+    unknown: tuple[str, ...] = ()
 
 
 @click.group(invoke_without_command=True)
@@ -63,7 +66,7 @@ sessions.add_command(prune_command)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a session.")
 @state_option
 def list_sessions(as_json: bool, state: Path | None) -> int:
-    """List all sessions, oldest first; damaged ones too."""
+    """List all sessions, oldest first; damaged ones too, and how many calls of each may have happened or not."""
     rows = [describe(d) for d in directories(root_named(state))]
     for row in rows:
         if as_json:
@@ -101,7 +104,8 @@ def show(session: str, as_json: bool, state: Path | None) -> int:
         tell_row(row)
     else:
         for name, value in row.items():
-            tell(f"{name.replace('_', ' '):12} {value}")
+            for each in value if isinstance(value, tuple) else (value,):
+                tell(f"{name.replace('_', ' '):12} {each}")
     return int(ExitCode.DONE)
 
 
@@ -158,12 +162,14 @@ def describe(directory: Path) -> Row:
         found = examine_session(directory / TRACE_NAME)
     except EdgeAgentError:
         return Row(directory.name, agent, 0, 0, 0, "not started", "")
+    unknown = tuple(fate_text(fate) for fate in unknown_calls(directory, found))
     said = [r.event.text for r in found.records if isinstance(r.event, UserSaid)]
     last_ms = found.records[-1].event.at_ms if found.records else 0
     condition = "ok" if isinstance(found.verdict, Clean) and not is_lost(directory) else "recoverable"
+    condition = f"{len(unknown)} unknown" if unknown else condition
     condition = f"damaged at {found.verdict.offset}" if isinstance(found.verdict, Damaged) else condition
     first = " ".join(said[0].split())[:60] if said else ""
-    return Row(directory.name, agent, len(found.records), len(said), last_ms, condition, first)
+    return Row(directory.name, agent, len(found.records), len(said), last_ms, condition, first, unknown)
 
 
 @click.command()
