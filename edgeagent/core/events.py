@@ -190,6 +190,14 @@ class Heard(msgspec.Struct, frozen=True, array_like=True, tag=13):
     skew_ms: int = 0
 
 
+class Forked(msgspec.Struct, frozen=True, array_like=True, tag=14):
+    """The session was forked here. `made` are the calls, as tool and arguments, that the other one made after this."""
+
+    at_ms: int
+    made: tuple[tuple[str, str], ...]
+    skew_ms: int = 0
+
+
 Event = (
     SessionStarted
     | UserSaid
@@ -204,6 +212,7 @@ Event = (
     | SessionResumed
     | TimerFired
     | Heard
+    | Forked
 )
 
 

@@ -105,6 +105,7 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     `waiting` are what was heard and the timers that fired while a turn was running, of which `missed` were dropped,
     oldest first, because they were too many. `now_ms` is steady time, which waits and budgets are counted by; the wall
     clock shows `skew_ms` more. `session` is the id that the session began under.
+    `done` are the digests of calls that must not be made twice and were made by the session that this was forked from.
     """
 
     version: int = STATE_VERSION
@@ -134,6 +135,7 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     missed: int = 0
     skew_ms: int = 0
     session: str = ""
+    done: tuple[str, ...] = ()
 
 
 class Child(msgspec.Struct, frozen=True, array_like=True):

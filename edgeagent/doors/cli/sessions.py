@@ -15,7 +15,7 @@ from edgeagent.core.events import UserSaid
 from edgeagent.doors.cli.options import root_named, state_option
 from edgeagent.doors.cli.screen import fate_text
 from edgeagent.doors.cli.sessions_prune import prune_command
-from edgeagent.doors.cli.terminal import private_file, tell, tell_row
+from edgeagent.doors.cli.terminal import arguments_text, private_file, tell, tell_row
 from edgeagent.errors import ConfigError, EdgeAgentError, ExitCode
 from edgeagent.runtime.fate import unknown_calls
 from edgeagent.runtime.folder import (
@@ -28,10 +28,10 @@ from edgeagent.runtime.folder import (
     read_about,
     remove_directory,
 )
+from edgeagent.runtime.fork import fork_session
 from edgeagent.runtime.keys import KV_NAME
 from edgeagent.runtime.rebuild import is_lost
 from edgeagent.runtime.recording import agent_name
-from edgeagent.runtime.resume import fork_session
 from edgeagent.runtime.vouched import examine_session
 from edgeagent.trace.recover import Clean, Damaged
 
@@ -175,16 +175,25 @@ def describe(directory: Path) -> Row:
 @click.command()
 @click.argument("session")
 @click.option("--at", type=click.IntRange(min=1), help="How many records to take over; default: all.")
+@click.option("--again", is_flag=True, help="What SESSION did after these records may be done again, unasked.")
+@click.option("--agent", metavar="AGENT", help="The agent that SESSION was recorded with, if it is not there any more.")
 @state_option
-def fork(session: str, at: int | None, state: Path | None) -> int:
+def fork(session: str, at: int | None, again: bool, agent: str | None, state: Path | None) -> int:
     """Begin a new session from the first records of SESSION; prints its id. SESSION is not changed.
 
-    What was outstanding at that record is unknown to the new session; nothing that was done is done again.
+    What was outstanding at that record is unknown to the new session. What SESSION did after it has happened, and is
+    not done again by itself: it counts for rules and budgets `per` session, and before the very same call of a tool
+    that is not idempotent a person is asked; without one it is refused. Those calls are listed on stderr.
 
     \b
     Example:
       edgeagent run --resume "$(edgeagent fork 20261130-204500-1a2b --at 12)" "Now the south valve."
     """
     root = root_named(state)
-    tell(fork_session(root, find_directory(root, session), at=at).name)
+    source = find_directory(root, session)
+    forked = fork_session(root, source, at=at, again=again, agent=agent)
+    for tool, arguments in forked.once:
+        called = f"{tool}({arguments_text(arguments)})"
+        tell(f"{source.name} went on to make {called}; the fork asks before it makes that call again", err=True)
+    tell(forked.directory.name)
     return int(ExitCode.DONE)
