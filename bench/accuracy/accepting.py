@@ -95,11 +95,12 @@ def _same(right: Any, written: Any) -> bool:
 
 
 def _turned(asked: Asked, wanted: Accepted, call: ToolCall) -> bool:
+    """Whether a call is the opposite of another: of the same lamp, if it names one."""
     if wanted.tool != call.tool:
         return frozenset((wanted.tool, call.tool)) in asked.opposites
     pairs = [(value, call.arguments[name]) for name, value in wanted.arguments.items() if name in call.arguments]
     opposed = [_opposed(asked, *pair) for pair in pairs]
-    alike = [_matches({"opt": right}, said, _MISSING) for right, said in pairs]
+    alike = [not isinstance(said, str) or _matches({"opt": right}, said, _MISSING) for right, said in pairs]
     return any(opposed) and all(one or other for one, other in zip(opposed, alike, strict=True))
 
 

@@ -37,12 +37,17 @@ def heat(celsius: Annotated[float, Meta(ge=-20, le=60)], on: bool = True) -> str
     """Heat the hut."""
     return "heating"
 
+@tool(idempotent=False, effect="write")
+def note(of: str, on: bool) -> str:
+    """Note what is on."""
+    return "noted"
+
 @tool(idempotent=True, effect="read")
 def state() -> str:
     """Tell which gates are open."""
     return "all shut"
 
-agent = Agent(name="gates", system="", tools=[open_gate, shut_gate, heat, state])
+agent = Agent(name="gates", system="", tools=[open_gate, shut_gate, heat, note, state])
 ''',
     "gates",
 )
@@ -129,11 +134,7 @@ def test_any_of_several_ways_is_right():
         ((Accepted("heat", {"celsius": 5, "on": True}),), call("heat", celsius=5, on=False), True),
         ((Accepted("heat", {"celsius": 5}),), call("heat", celsius=6), False),
         ((OPEN, SHUT), SHUT_EAST, False),  # half of it is not its opposite
-        (
-            (Accepted("heat", {"celsius": 5, "on": True}),),
-            call("heat", celsius=9, on=False),
-            False,
-        ),  # of something else
+        ((Accepted("note", {"on": True, "of": "oak"}),), call("note", on=False, of="elm"), False),  # another one's
     ],
 )
 def test_the_opposite_is_the_other_tool_option_truth_value_or_sign(way, made, turned):
