@@ -102,7 +102,7 @@ def _print(told: dict[str, Any], measured: dict[str, Results], *, as_json: bool,
     print(text_of(told["results"], told["refusal"]))
     for each in _wrong(measured) if wrong else ():
         print(f"{each['id']}, {each['engine']}: {each['request']}\n    {each['wrote']}")
-        print(f"    wanted: {each['wanted'] or 'no call'}")
+        print(f"    wanted: {each['wanted'] or 'no call'}" + (f"; a yes: {each['yes']}" if each["yes"] else ""))
 
 
 def _wrong(measured: dict[str, Results]) -> list[dict[str, Any]]:
@@ -112,6 +112,7 @@ def _wrong(measured: dict[str, Results]) -> list[dict[str, Any]]:
             "engine": engine,
             "request": r.case.request[:200],
             "wrote": r.answered.text[:300],
+            "yes": [{call.tool: call.arguments} for call in r.answered.proposed],
             "wanted": [{each.tool: dict(each.arguments)} for each in r.case.wanted],
         }
         for results in measured.values()
