@@ -6,9 +6,10 @@
 
 Sets: greenhouse, gateway, needle, needle:ENVIRONMENT, bfcl:simple_python, bfcl:multiple, bfcl:parallel,
 bfcl:live_simple, bfcl:live_multiple, bfcl:irrelevance, bfcl:live_irrelevance; ha:LANG (en, de, es, fr, it, nl, pl, pt),
-sentences for Home Assistant; own:LANG (en, de, es, fr, all), requests to device agents, of the half that may be looked
-at, and own:LANG:unseen, of the other (bench/accuracy/own/README.md); own:questions, own:denials, own:bounds, own:talk,
-many that are made of these and must never be acted on; FILE.json, such agents and requests of yours; and
+sentences for Home Assistant; own:LANG (en, de, es, fr; all; other: all but English), requests to device agents, of the
+half that may be looked at, and own:LANG:unseen, of the other half (bench/accuracy/own/README.md); own:questions,
+own:denials, own:bounds, own:talk, many that are made of these and must never be acted on; FILE.json, such agents and
+requests of yours; and
 AGENT.py=REQUESTS.json, your own requests for your agent:
 [{"request": "Open it.", "call": {"TOOL": {"ARGUMENT": [RIGHT, ALSO RIGHT]}}}, ...], with null for a request that no
 call is right for.

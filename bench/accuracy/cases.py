@@ -112,7 +112,7 @@ def cases_of(name: str, part: Part, rows: int = 0) -> list[Case]:
     return _spread(found[_FIRST[part] :: 1 if part == "all" else 2], rows)
 
 
-_OWN_SET = re.compile(rf"own:(all|en|de|es|fr|{'|'.join(get_args(Turn))})(:seen|:unseen)?")
+_OWN_SET = re.compile(rf"own:(all|other|en|de|es|fr|{'|'.join(get_args(Turn))})(:seen|:unseen)?")
 
 _FIRST: Mapping[Part, int] = {"fit": 0, "report": 1, "all": 0}
 
@@ -135,7 +135,11 @@ def _own(which: str, half: Half) -> list[Case]:
     told = [each for file in files_of(half) for each in read_file(file)]
     if which in get_args(Turn):
         return [_accepted(agent, asked) for agent, asked in turned(cast(Turn, which), told)]
-    return [_accepted(agent, asked) for agent, rows in told for asked in rows if which in (asked.lang, "all")]
+    return [_accepted(agent, asked) for agent, rows in told for asked in rows if _is_in(asked.lang, which)]
+
+
+def _is_in(lang: str, which: str) -> bool:
+    return which in (lang, "all") or (which == "other" and lang != "en")
 
 
 def _accepted(agent: Agent, asked: Asked) -> Case:

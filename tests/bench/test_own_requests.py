@@ -47,6 +47,12 @@ def test_a_language_and_a_half_choose_their_rows():
     assert {half_of(case.id.rpartition("-")[0]) for case in german} == {"seen"}
 
 
+def test_other_is_every_language_but_english():
+    languages = Counter(case.asked.lang for case in cases_of("own:other", "report"))
+    assert languages.keys() == {"de", "es", "fr"}
+    assert len(cases_of("own:all", "report")) == languages.total() + len(cases_of("own:en", "report"))
+
+
 @pytest.mark.parametrize("name", ["own:en", "own:all", "own:fr:unseen", "own:es:seen"])
 def test_halves_and_languages_are_sets(name):
     assert is_set(name)
