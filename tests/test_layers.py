@@ -54,6 +54,7 @@ PURE_ALLOWED = {
     "orjson",
     "pathlib",
     "re",
+    "snowballstemmer",
     "string",
     "types",
     "typing",
@@ -64,6 +65,7 @@ PURE_EXCEPTIONS = {
     "shape/fields.py": {"sys", "pydantic_core"},
     # The words of a language are data of the package, read once: no file of a user or of the machine.
     "request/language.py": {"importlib", "tomllib"},
+    "request/tongue.py": {"importlib", "tomllib"},
     # Which characters are marks, and what a text's normal form is: tables of values.
     "core/quoting.py": {"unicodedata"},
     "policy/inert.py": {"unicodedata"},

@@ -1,7 +1,6 @@
 """Where may a request fall into several? At `and`, `then`, a semicolon or the end of a sentence; nothing decides here.
 
 A place is only a proposal: "red and blue" and "between 3 and 5" are none, which shows in what the parts ask for.
-English only; in another language a request is one.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgeagent.request.language import ENGLISH
+from edgeagent.request.said import part_of
 
 CLAUSES_MAX = 4
 """The most parts of one request."""
@@ -25,6 +25,6 @@ def divisions(request: str) -> Iterator[tuple[str, str]]:
     if len(places) > PLACES_MAX:
         return
     for place in places:
-        first, rest = request[: place.start()].strip(), request[place.end() :].strip()
+        first, rest = part_of(request, 0, place.start()), part_of(request, place.end(), len(request))
         if first and rest:
             yield first, rest

@@ -16,7 +16,7 @@ from edgeagent.core.agent import Tool
 from edgeagent.core.from_user import Narrowed
 from edgeagent.core.values import canonical_json
 from edgeagent.request.evidence import FREE, LEFT_OUT, Evidence, Open
-from edgeagent.request.language import ENGLISH
+from edgeagent.request.language import ENGLISH, SentenceTable
 from edgeagent.request.lexical import stem, stem_set, stems, weighted_texts, words_of
 from edgeagent.request.mood import points_back
 from edgeagent.request.parts.assign import Candidate
@@ -26,13 +26,12 @@ from edgeagent.request.parts.numbers import OUTSIDE, OWN, in_unit_of, is_foreign
 from edgeagent.request.parts.options import named_options, yes_or_no
 from edgeagent.request.parts.units import UNITS
 from edgeagent.request.reading import OF_ITS_FORM, Pieces, Reading, fits, is_of_day, pieces_of
+from edgeagent.request.said import spelled_in
 from edgeagent.request.verbs import act_of, options_for
 
 MESSAGES = stem_set(ENGLISH.texts.messages)
 TO_COME = stem_set(ENGLISH.arguments.to_come)
 """Words of tools that have to do with what is to come."""
-
-_SENTENCES = ENGLISH.sentences
 
 
 @dataclass(frozen=True)
@@ -95,17 +94,17 @@ def _left_to_chance(reading: Reading, argument: Argument, left: Any) -> str:
     """What to ask where a value that must be given would be the model's to choose."""
     schema = argument.schema
     if argument.kind == "option" and isinstance(left, dict) and len(left["enum"]) > 1:
-        return _SENTENCES.which_of.format(argument=_spoken(argument), options=_listed(left["enum"]))
+        return reading.sentences.which_of.format(argument=_spoken(argument), options=_listed(reading, left["enum"]))
     if argument.required and argument.kind == "text" and points_back(reading.request):
         return (
-            "" if reading.said.quoted or _is_message(reading, argument.name) else _which(argument)
+            "" if reading.said.quoted or _is_message(reading, argument.name) else _which(reading, argument)
         )  # Nobody knows what "it" is.
     if not argument.required or (left is not None and left is not False) or "const" in schema:
         return ""
     if argument.kind == "truth":
-        return _SENTENCES.yes_or_no.format(argument=_spoken(argument))
+        return reading.sentences.yes_or_no.format(argument=_spoken(argument))
     is_written = schema.get("type") == "string" and argument.kind in ("other", "text")
-    return "" if is_written else _which(argument)
+    return "" if is_written else _which(reading, argument)
 
 
 def _unused(reading: Reading, pieces: Pieces, narrowed: Sequence[Narrowed]) -> list[str]:
@@ -122,7 +121,7 @@ def _unused(reading: Reading, pieces: Pieces, narrowed: Sequence[Narrowed]) -> l
         text = reading.request[begin:end]
         is_taken = any(each.begin < end and begin < each.end for each in taken)
         if not is_taken and not set(words_of(text)) <= set(values):
-            return [_SENTENCES.what_for.format(said=_with_unit(reading.request, begin, end))]
+            return [reading.sentences.what_for.format(said=_with_unit(reading.request, begin, end))]
     return []
 
 
@@ -134,7 +133,7 @@ def _with_unit(request: str, begin: int, end: int) -> str:
     """What is said from one place to another, and its unit."""
     behind = re.match(r" ?([^\W\d_]+|[°%])", request[end:])
     is_unit = behind is not None and stem(behind[1].casefold()) in UNITS
-    return request[begin:end] + (behind[0] if behind is not None and is_unit else "")
+    return spelled_in(request, begin, end + (len(behind[0]) if behind is not None and is_unit else 0))
 
 
 def _open(pieces: Pieces) -> tuple[Open, ...]:
@@ -161,12 +160,12 @@ def _finding(reading: Reading, pieces: Pieces, argument: Argument) -> _Finding:
         case "list" if name in pieces.lists:
             return _one(pieces.lists[name])
         case "text" if name in pieces.shared or _says_nothing(reading, pieces, argument):
-            return _Finding(False, "", _which(argument) if argument.required else "")
+            return _Finding(False, "", _which(reading, argument) if argument.required else "")
         case "text" | "form" if name in pieces.texts:
             row = pieces.texts[name]
             return _Finding({"enum": list(dict.fromkeys(each.value for each in row))}, row[0].why)
         case "form" | "date" if argument.schema.get("format") and argument.required and is_of_day(argument):
-            return _Finding(False, "", _which(argument))  # Without a clock nobody knows which day is meant.
+            return _Finding(False, "", _which(reading, argument))  # Without a clock nobody knows which day is meant.
         case "form" if found := _of_that_form(reading, argument):
             return _Finding({"enum": found}, OF_ITS_FORM)
         case "text" | "list" | "date":
@@ -184,17 +183,19 @@ def _of_options(reading: Reading, argument: Argument) -> _Finding:
     named = named_options(options, reading.request) or options_for(act_of(reading.request), options)
     if named:
         return _Finding({"enum": named}, "named")
-    return _Finding(None, "", _SENTENCES.which_of.format(argument=_spoken(argument), options=_listed(options)))
+    return _Finding(
+        None, "", reading.sentences.which_of.format(argument=_spoken(argument), options=_listed(reading, options))
+    )
 
 
 def _of_number(reading: Reading, pieces: Pieces, argument: Argument) -> _Finding:
-    bounds, found = _bounds(argument.schema), pieces.numbers.get(argument.name)
+    bounds, found = _bounds(reading.sentences, argument.schema), pieces.numbers.get(argument.name)
     if found is not None and found.why != OUTSIDE:
         return _one(found)
     if found is not None or _has_outside(reading, pieces, argument):
-        must = _SENTENCES.must_be.format(argument=_spoken(argument), bounds=bounds or _SENTENCES.whole)
+        must = reading.sentences.must_be.format(argument=_spoken(argument), bounds=bounds or reading.sentences.whole)
         return _Finding(False, "", must)
-    return _Finding(False, "", _which(argument, bounds) if argument.required else "")
+    return _Finding(False, "", _which(reading, argument, bounds) if argument.required else "")
 
 
 def _has_outside(reading: Reading, pieces: Pieces, argument: Argument) -> bool:
@@ -212,11 +213,11 @@ def _asks_for_time(reading: Reading, argument: Argument) -> str:
     if not argument.is_time or not reading.is_read:
         return ""
     if not speaks_of_time(reading.request):
-        return _which(argument)
+        return _which(reading, argument)
     if is_negative(reading.request):
-        return _SENTENCES.not_negative.format(argument=_spoken(argument))
+        return reading.sentences.not_negative.format(argument=_spoken(argument))
     if reading.spoken & TO_COME and is_past(reading.request):
-        return _SENTENCES.not_past.format(argument=_spoken(argument))
+        return reading.sentences.not_past.format(argument=_spoken(argument))
     return ""
 
 
@@ -235,8 +236,8 @@ def _of_that_form(reading: Reading, argument: Argument) -> list[str]:
 # -- in words ------------------------------------------------------------------------------------------------------
 
 
-def _which(argument: Argument, bounds: str = "") -> str:
-    sentence = _SENTENCES.which_within if bounds else _SENTENCES.which
+def _which(reading: Reading, argument: Argument, bounds: str = "") -> str:
+    sentence = reading.sentences.which_within if bounds else reading.sentences.which
     return sentence.format(argument=_spoken(argument), bounds=bounds)
 
 
@@ -244,16 +245,16 @@ def _spoken(argument: Argument) -> str:
     return argument.name.replace("_", " ")
 
 
-def _bounds(schema: Mapping[str, Any]) -> str:
+def _bounds(sentences: SentenceTable, schema: Mapping[str, Any]) -> str:
     if "enum" in schema:
-        return _listed([str(each) for each in schema["enum"]])
+        return sentences.or_.join(str(each) for each in schema["enum"])
     low, high = schema.get("minimum"), schema.get("maximum")
     if low is not None and high is not None:
-        return _SENTENCES.from_to.format(low=f"{low:g}", high=f"{high:g}")
+        return sentences.from_to.format(low=f"{low:g}", high=f"{high:g}")
     if low is not None:
-        return _SENTENCES.at_least.format(low=f"{low:g}")
-    return _SENTENCES.at_most.format(high=f"{high:g}") if high is not None else ""
+        return sentences.at_least.format(low=f"{low:g}")
+    return sentences.at_most.format(high=f"{high:g}") if high is not None else ""
 
 
-def _listed(options: Sequence[str]) -> str:
-    return f"{', '.join(options[:-1])}{_SENTENCES.or_}{options[-1]}" if len(options) > 1 else options[0]
+def _listed(reading: Reading, options: Sequence[str]) -> str:
+    return f"{', '.join(options[:-1])}{reading.sentences.or_}{options[-1]}" if len(options) > 1 else options[0]

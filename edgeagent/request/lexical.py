@@ -46,15 +46,17 @@ class Lexicon:
     counts: Mapping[str, Mapping[str, float]]
     rarity: Mapping[str, float]
     mean_length: float
+    spelled: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, tools: Iterable[Tool]) -> Lexicon:
         """The words of these tools, which are the corpus."""
+        tools = tuple(tools)
         counts = {tool.name: _counts(weighted_texts(tool)) for tool in tools}
         lengths = [sum(words.values()) for words in counts.values()]
         vocabulary = {word for words in counts.values() for word in words}
         rarity = {word: _rarity(sum(word in words for words in counts.values()), len(counts)) for word in vocabulary}
-        return cls(counts, rarity, sum(lengths) / len(lengths) if lengths else 1.0)
+        return cls(counts, rarity, sum(lengths) / len(lengths) if lengths else 1.0, _spelled(tools))
 
     def scores(self, request: str, names: Iterable[str]) -> Scores:
         """How much each of the tools is spoken of; 0 for one that shares no word with the request."""
@@ -162,6 +164,11 @@ def _counts(texts: Iterable[tuple[str, float]]) -> dict[str, float]:
         for word in stems(text):
             counts[word] = counts.get(word, 0.0) + weight
     return counts
+
+
+def _spelled(tools: Iterable[Tool]) -> frozenset[str]:
+    """The words of tools as they are spelled."""
+    return frozenset(word for tool in tools for text, _ in weighted_texts(tool) for word in words_of(text))
 
 
 def _rarity(holders: int, tools: int) -> float:

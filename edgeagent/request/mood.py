@@ -6,9 +6,11 @@ What is no plain order is never a reason to change anything. By words of one lan
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from edgeagent.request.language import ENGLISH
 from edgeagent.request.parts.words import begins_with_verb
+from edgeagent.request.said import as_said, tongue_in
 
 _PATTERNS = ENGLISH.patterns
 _FORBIDS, _STILL_ASKS = _PATTERNS.compiled("forbids"), _PATTERNS.compiled("still_asks")
@@ -51,17 +53,24 @@ def denied_in(request: str) -> list[str]:
 
 def agrees(answer: str) -> bool:
     """Whether an answer is a yes, and nothing else."""
-    return _AGREES.fullmatch(answer) is not None
+    return _is_whole(answer, "agrees", _AGREES)
 
 
 def refuses(answer: str) -> bool:
     """Whether an answer is a no, and nothing else."""
-    return _REFUSES.fullmatch(answer) is not None
+    return _is_whole(answer, "refuses", _REFUSES)
 
 
 def points_back(request: str) -> bool:
     """Whether what the request is about was named before: "block it"."""
     return _POINTS_BACK.match(request) is not None
+
+
+def _is_whole(answer: str, mood: Literal["agrees", "refuses"], english: re.Pattern[str]) -> bool:
+    """Whether an answer is just that, in its language or in English."""
+    own = tongue_in(answer).compiled(mood)
+    original = as_said(answer)
+    return any(each is not None and each.fullmatch(original) is not None for each in (own, english))
 
 
 def _is_question(sentence: str) -> bool:

@@ -20,10 +20,11 @@ from edgeagent.request.clauses import CLAUSES_MAX, divisions
 from edgeagent.request.evidence import Evidence, settled
 from edgeagent.request.findings import evidence_of
 from edgeagent.request.judge import Judge
-from edgeagent.request.language import ENGLISH
+from edgeagent.request.language import ENGLISH, SentenceTable
 from edgeagent.request.lexical import Scores
 from edgeagent.request.mood import agrees, denied_in, forbids, is_qualified, is_question, is_report, refuses
 from edgeagent.request.parts.words import begins_with_verb
+from edgeagent.request.said import as_said, said_of, tongue_in
 from edgeagent.request.tools import Tools
 
 CLEARLY = 1.0
@@ -42,7 +43,6 @@ OFFERED_MAX = 3
 """Tools that are named in one question."""
 
 NOTHING_SAID = Evidence()
-_SENTENCES = ENGLISH.sentences
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,8 @@ class Plan:
     scores: Scores = ()
     proposed: PlannedCall | None = None
     """The call that the text proposes, if it proposes one."""
+    is_refusal: bool = False
+    """Whether the text says that nothing was done, since the request forbids it."""
 
     @property
     def why(self) -> tuple[tuple[str, str], ...]:
@@ -103,13 +105,16 @@ def plan(
     needed: float | None = None,
     is_open: bool = True,
     before: Before | None = None,
+    language: str = "",
 ) -> Plan:
     """What is to be done about what a user says.
 
     `before` is what was asked and answered last: a yes to a proposal is the call that was proposed. `fitted` are the
     weights of the judge's model, `needed` the log-odds from which on a call is made, its own by default; without
-    `is_open` it is settled that a call follows.
+    `is_open` it is settled that a call follows. `language` is that of the request; without one its words tell.
     """
+    request = said_of(request, language, tools.spells)
+    before = None if before is None else before._replace(request=said_of(before.request, language, tools.spells))
     fitted = fitted_for("") if fitted is None else fitted
     asking = _Asking(tools, judge, fitted, fitted.needed if needed is None else needed, is_open)
     if is_open and before is not None and (agreed := _agreed(request, before, asking)) is not None:
@@ -119,11 +124,17 @@ def plan(
     return replace(planned, calls=tuple(_settled(call, tools, judge) for call in planned.calls))
 
 
-def signs_of(request: str, tools: Tools, judge: Judge | None = None) -> dict[str, float]:
+def signs_of(request: str, tools: Tools, judge: Judge | None = None, *, language: str = "") -> dict[str, float]:
     """What says that a request wants a call, or that it wants none."""
+    request = said_of(request, language, tools.spells)
     tools = _answering(request, tools)
     chosen = choose(request, tools, judge, is_open=True)
     return _told(chosen, _said_of(request, chosen, tools))
+
+
+def _sentences(request: str) -> SentenceTable:
+    """What is said without a model, in the language of the request."""
+    return tongue_in(request).sentences
 
 
 def _answering(request: str, tools: Tools) -> Tools:
@@ -146,7 +157,7 @@ def _calls_in(request: str, asking: _Asking) -> tuple[Plan, ...]:
             break
         first, last, rest = parted
         plans = [*plans[:-1], first, last]
-    wanted = [each for each in plans if each.text != NOTHING_DONE]
+    wanted = [each for each in plans if not each.is_refusal]
     calls = [call for each in wanted for call in each.calls]
     is_repeated = any(one.is_like(other) for place, one in enumerate(calls) for other in calls[:place])
     return () if is_repeated else tuple(wanted)
@@ -177,7 +188,7 @@ def _is_whole(planned: Plan, *, begins: bool) -> bool:
     It does where it `begins` with a word of the tool, as a command does, and a call is meant at all. Parts of one
     tool do not, since "compare the one and compare the other" is one call as often as two.
     """
-    if planned.text == NOTHING_DONE:
+    if planned.is_refusal:
         return True
     scores = dict(planned.scores)
     is_clear = scores.get(CALL_ODDS, -math.inf) >= scores.get(CALL_ODDS_NEEDED, 0.0) + CLEARLY * (not begins)
@@ -188,14 +199,14 @@ def _planned(request: str, asking: _Asking) -> Plan:
     """What is to be done about a request that asks for one thing."""
     tools = asking.tools
     if asking.is_open and forbids(request):
-        return Plan(text=NOTHING_DONE, scores=tools.spoken_of(request))
+        return Plan(text=_sentences(request).nothing_done, scores=tools.spoken_of(request), is_refusal=True)
     tools = _answering(request, tools) if asking.is_open else tools
     chosen = choose(request, tools, asking.judge, is_open=asking.is_open)
     evidence = _said_of(request, chosen, tools)
     if not asking.is_open:
         return _of_one(PlannedCall(chosen.tools, evidence, chosen.scores))
     if tools.excludes(chosen.tools[0], request):
-        return Plan(text=NO_TOOL, scores=chosen.scores)
+        return Plan(text=_sentences(request).no_tool, scores=chosen.scores)
     weigh, told = asking.fitted.call.weights.log_odds, _told(chosen, evidence)
     scores = (*chosen.scores, (CALL_ODDS, round(weigh(told), 3)), (CALL_ODDS_NEEDED, asking.needed))
     if weigh(told | {MISSING: 0.0}) < asking.needed:
@@ -209,13 +220,14 @@ def _planned(request: str, asking: _Asking) -> Plan:
 
 def _agreed(answer: str, before: Before, asking: _Asking) -> Plan | None:
     """What follows from a yes or a no to a proposal; None where there was none, or the answer is neither."""
+    answer = said_of(as_said(answer), tongue_in(before.request).name)
     if not (agrees(answer) or refuses(answer)):
         return None
     proposed = _planned(before.request, asking)
     if proposed.proposed is None or proposed.text != before.said:
         return None
     if refuses(answer):
-        return Plan(text=NOTHING_DONE, scores=proposed.scores)
+        return Plan(text=_sentences(before.request).nothing_done, scores=proposed.scores)
     # Just what was proposed, so nothing is compared anew.
     call = replace(proposed.proposed, evidence=settled(proposed.proposed.evidence, {}))
     return _of_one(call) if len(call.tools) == 1 else None
@@ -225,16 +237,17 @@ def doubt_of(request: str, call: PlannedCall, tools: Tools) -> str:
     """What to ask before a call that changes something, where the request does not plainly order just that."""
     if all(tools.by_name[name].effect == "read" for name in call.tools):
         return ""
+    sentences = _sentences(request)
     if len(call.tools) > 1:
         named = [name.replace("_", " ") for name in call.tools[:OFFERED_MAX]]
-        return _SENTENCES.which_tool.format(tools=_SENTENCES.or_.join(named))
+        return sentences.which_tool.format(tools=sentences.or_.join(named))
     is_spoken_of = dict(tools.spoken_of(request))[call.tools[0]] > 0 or _leads(call)
     if is_spoken_of and not (is_question(request) or is_qualified(request) or is_report(request)):
         return ""
     if any(tools.has(call.tools[0], word) for word in denied_in(request)):
-        return NOTHING_DONE
-    sentence = _SENTENCES.shall_i if is_spoken_of else _SENTENCES.shall_i_although
-    return sentence.format(call=in_words(call))
+        return sentences.nothing_done
+    sentence = sentences.shall_i if is_spoken_of else sentences.shall_i_although
+    return sentence.format(call=in_words(call, sentences))
 
 
 def _leads(call: PlannedCall) -> bool:
@@ -245,7 +258,7 @@ def _leads(call: PlannedCall) -> bool:
     return "writer" in call.signs and odds >= needed + CLEARLY and is_ahead
 
 
-def in_words(call: PlannedCall) -> str:
+def in_words(call: PlannedCall, sentences: SentenceTable = ENGLISH.sentences) -> str:
     """The likeliest call as one says it: `set valve (valve north, open yes)`."""
     evidence = settled(call.evidence, {})
     told = []
@@ -253,7 +266,7 @@ def in_words(call: PlannedCall) -> str:
         values = (json.loads(text) or {}).get("enum", ())
         if values:
             value = values[0]
-            shown = (_SENTENCES.yes if value else _SENTENCES.no) if isinstance(value, bool) else value
+            shown = (sentences.yes if value else sentences.no) if isinstance(value, bool) else value
             told.append(f"{name.replace('_', ' ')} {shown}")
     named = call.tools[0].replace("_", " ")
     return f"{named} ({', '.join(told)})" if told else named

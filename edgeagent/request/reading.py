@@ -1,7 +1,7 @@
 """Reading of a request for one tool: its pieces (numbers, days, lists, parts), dealt out to the arguments together.
 
 Law: no piece is given twice while another would do. Numbers, days and lists are dealt first, since a text may be
-anything; so a text has what they leave. English only; in another language a request has numbers, names and parts.
+anything; so a text has what they leave.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from edgeagent.core.agent import Tool
+from edgeagent.request.language import SentenceTable
 from edgeagent.request.lexical import stems
 from edgeagent.request.parts.assign import Candidate, dealt
 from edgeagent.request.parts.dates import When, exactly, spans_in, whens_in, written
@@ -21,6 +22,7 @@ from edgeagent.request.parts.options import named_options
 from edgeagent.request.parts.text_candidates import GIVEN, text_candidates
 from edgeagent.request.parts.texts import Part, parts_of
 from edgeagent.request.parts.words import Words
+from edgeagent.request.said import tongue_in
 from edgeagent.shape.admits import admits
 from edgeagent.shape.pointer import Document
 
@@ -76,6 +78,11 @@ class Reading:
             whens,
             tuple(each for each in mentions_in(request) if not _is_of_clock(each, whens)),
         )
+
+    @property
+    def sentences(self) -> SentenceTable:
+        """What is said about it, in its language."""
+        return tongue_in(self.request).sentences
 
     def of_kind(self, kind: str) -> Iterator[Argument]:
         """The arguments of a kind, in their order."""

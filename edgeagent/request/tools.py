@@ -68,6 +68,10 @@ class Tools:
         """Whether a word is one of the tool's."""
         return any(self.lexicon.has(name, each) for each in stems(word))
 
+    def spells(self, word: str) -> bool:
+        """Whether a word stands in a tool just so, with the same ending."""
+        return word.casefold() in self.lexicon.spelled
+
     def texts(self, names: Iterable[str], request: str = "") -> dict[str, str]:
         """What a request is judged behind: a text of each of these tools, and one that says nothing."""
         return {name: _text_of(self.by_name[name], request) for name in names} | SAYS_NOTHING

@@ -135,7 +135,13 @@ def _texts(argument: Argument, said: Words) -> Iterator[Candidate]:
                 weight = fit + (SEVERAL if len(run) > 1 else ONE)
                 weight += _named(argument, said, trimmed[0].begin) + 2.0 * (run[0].kind == "quoted")
                 weight -= 2.0 * (len(trimmed[0].text.split()) > 3)
-                yield Candidate([each.text for each in trimmed], trimmed[0].begin, trimmed[-1].end, weight, "texts")
+                yield Candidate(
+                    [said.spelled(each.begin, each.end) for each in trimmed],
+                    trimmed[0].begin,
+                    trimmed[-1].end,
+                    weight,
+                    "texts",
+                )
 
 
 def _trimmed(run: Sequence[Part], said: Words, argument: Argument) -> Iterator[tuple[list[Part], float]]:

@@ -10,6 +10,7 @@ from edgeagent.request.language import ENGLISH, word_set
 from edgeagent.request.lexical import PREFIX_WEIGHT, is_prefix, stem, stem_set, stems
 from edgeagent.request.parts.declared import Argument, name_stems
 from edgeagent.request.polarity import is_neutral, polarity_of
+from edgeagent.request.said import as_said
 
 _WORD = re.compile(r"[^\W_]+")
 _OPPOSITES = ENGLISH.truth.opposites
@@ -25,7 +26,8 @@ _AUXILIARY = stem_set(ENGLISH.truth.auxiliary)
 def named_options(options: Sequence[str], request: str) -> list[str]:
     """The options that the request names best: all that it names alike, or none."""
     said = set(stems(request))
-    shares = {option: _share(option, said, request) for option in options}
+    original = as_said(request)
+    shares = {option: max(_share(option, said, each) for each in {request, original}) for option in options}
     best = max(shares.values(), default=0.0)
     return [option for option, share in shares.items() if share == best] if best > 0 else []
 

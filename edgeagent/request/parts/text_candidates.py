@@ -68,7 +68,7 @@ def text_candidates(
         if is_only:
             left = sum(not (part.begin <= each.begin and each.end <= part.end + 1) for each in unsaid)
             weight -= UNSAID * min(left, UNSAID_MAX)
-        candidate = Candidate(part.text, part.begin, part.end, weight, part.kind)
+        candidate = Candidate(said.spelled(part.begin, part.end), part.begin, part.end, weight, part.kind)
         if any(candidate.overlaps(each) for each in taken):
             candidate = replace(candidate, weight=weight - TAKEN)
         found.append(candidate)

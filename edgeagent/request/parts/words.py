@@ -8,15 +8,19 @@ from dataclasses import dataclass
 
 from edgeagent.request.language import ENGLISH, word_set
 from edgeagent.request.lexical import stem
+from edgeagent.request.said import spelled_in
 
 # A word ends before punctuation that is followed by a space, so that `a.b/c`, `6:30` and `2,000` stay whole.
-_RUN = re.compile(r"[^\s\"“”()\[\]{}<>]+")
+_RUN = re.compile(r"[^\s\"“”„«»()\[\]{}<>]+")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)+|(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|Inc|Ltd|Co|Corp|No)\.")
 _TRAILING = ",;:!?.'’`"
 _PLAIN = " \t$€£#"  # What may stand between two words that belong together.
 _LEADING = "'‘’`$€£#"
 _POSSESSIVE = re.compile(r"['’]s?$")
-_QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|(?<!\w)'((?:[^']|(?<=\w)'(?=\w))+?)'(?!\w)|(?<!\w)‘([^’]+)’|`([^`]+)`")
+_QUOTED = re.compile(
+    r"\"([^\"]+)\"|“([^”]+)”|(?<!\w)'((?:[^']|(?<=\w)'(?=\w))+?)'(?!\w)|(?<!\w)‘([^’]+)’|`([^`]+)`"
+    r"|„([^“”]+)[“”]|« ?([^»]+?) ?»"
+)
 
 ARTICLES = word_set(ENGLISH.words.articles)
 PREPOSITIONS = word_set(ENGLISH.words.prepositions)
@@ -82,6 +86,10 @@ class Words:
         """The request from one word to another, both included."""
         return self.request[self.words[first].begin : self.words[last].end]
 
+    def spelled(self, begin: int, end: int) -> str:
+        """What was really said from one place to another."""
+        return spelled_in(self.request, begin, end)
+
     def before(self, place: int) -> Sequence[Word]:
         """The words that begin before a place, nearest first."""
         return [word for word in reversed(self.words) if word.end <= place]
@@ -125,6 +133,6 @@ def _without_end(text: str) -> str:
 def _quoted(request: str) -> list[tuple[int, int]]:
     found = []
     for match in _QUOTED.finditer(request):
-        group = next(number for number in range(1, 6) if match[number] is not None)
+        group = next(number for number in range(1, _QUOTED.groups + 1) if match[number] is not None)
         found.append(match.span(group))
     return found

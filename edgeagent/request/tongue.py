@@ -1,0 +1,241 @@
+"""Tongue: one language beside English as data, read from `<language>.toml`; and which of them a request is in.
+
+What is read is English (`english.toml`): a tongue says how its words, phrases and numbers are said there, word by word
+(`said.py`), which is enough for all that is asked of a request. Law: a tongue is a value; it knows no tools.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
+from typing import Literal
+
+import msgspec
+
+from edgeagent.errors import ConfigError
+from edgeagent.request.language import ENGLISH, SentenceTable
+
+FILES: Mapping[str, str] = {"de": "german", "es": "spanish", "fr": "french"}
+"""The languages that are shipped beside English, as an author names them, and their files."""
+
+COMPOUND_CHARS_MIN = 4
+"""The least letters of a part of a compound word: `Wohnzimmer|licht`."""
+
+LEAD = 1
+"""Words by which another language must lead over English to be it: what is in doubt, or mixed, is read as English."""
+
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of the file."""
+
+
+class MoodTable(_Table, frozen=True):
+    """Patterns of a sentence that word order alone makes a question or a prohibition, and of a yes and a no."""
+
+    asks: str
+    forbids: str
+    agrees: str
+    refuses: str
+
+
+class NumeralTable(_Table, frozen=True):
+    """Numbers in words; `joiners` may stand between two of them, `mark` is that of decimals.
+
+    `words` are pairs, a colon between. `clocks` are patterns of a time of day, where `{h}` and `{m}` are numbers, and
+    the minutes that they add to it (-1: those of `{m}` are taken away).
+    """
+
+    mark: Literal[",", "."]
+    joiners: str
+    words: str
+    clocks: list[tuple[str, int]]
+
+
+class TongueTable(_Table, frozen=True):
+    """All of the file. `phrases` are a pattern and what each of its groups is in English (`=`: as it stands).
+
+    `words` are tables of English words and those that mean them.
+    """
+
+    name: str
+    stems: str
+    compounds: bool
+    mood: MoodTable
+    numbers: NumeralTable
+    phrases: list[list[str]]
+    words: dict[str, dict[str, str]]
+    sentences: SentenceTable
+
+
+@dataclass(frozen=True)
+class Tongue:
+    """A language, ready to be read. English has no table: it is read as it stands."""
+
+    name: str
+    sentences: SentenceTable
+    table: TongueTable | None = None
+
+    @cached_property
+    def exact(self) -> Mapping[str, str]:
+        """English by the words of the file."""
+        told = self.table.words.values() if self.table is not None else ()
+        return {form: english for table in told for english, forms in table.items() for form in forms.split()}
+
+    @cached_property
+    def _by_stem(self) -> Mapping[str, str]:
+        told = {key: table for key, table in self.table.words.items() if key != "function"} if self.table else {}
+        found: dict[str, str] = {}
+        for table in told.values():
+            for english, forms in table.items():
+                for form in forms.split():
+                    found.setdefault(self._stem(form), english)
+        return found
+
+    def english_of(self, word: str) -> str | None:
+        """What a word (in small letters) is in English; None where the file does not say."""
+        return self.exact.get(word) or (self._by_stem.get(self._stem(word)) if len(word) > 3 else None)
+
+    def english_of_parts(self, word: str) -> str | None:
+        """What a compound word is in English: of the first two parts that are both known."""
+        if self.table is None or not self.table.compounds:
+            return None
+        for place in range(len(word) - COMPOUND_CHARS_MIN, COMPOUND_CHARS_MIN - 1, -1):
+            first = self.english_of(word[:place]) or self.english_of(word[:place].removesuffix("s"))
+            last = self.english_of(word[place:]) if first else None
+            if first and last:
+                return f"{first} {last}"
+        return None
+
+    @cached_property
+    def numerals(self) -> Mapping[str, int]:
+        """Numbers by their words."""
+        pairs = (each.split(":") for each in self.table.numbers.words.split()) if self.table is not None else ()
+        return {word: int(value) for word, value in pairs}
+
+    @cached_property
+    def phrases(self) -> Sequence[tuple[re.Pattern[str], Sequence[str]]]:
+        """The patterns of its phrases, and what their groups are in English."""
+        rows = self.table.phrases if self.table is not None else ()
+        return [(re.compile(pattern, re.IGNORECASE), texts) for pattern, *texts in rows]
+
+    @cached_property
+    def clocks(self) -> Sequence[tuple[re.Pattern[str], int]]:
+        """The patterns of a time of day, and the minutes that they add."""
+        rows = self.table.numbers.clocks if self.table is not None else ()
+        hour, minute = r"(?P<h>2[0-4]|1\d|0?\d)", r"(?P<m>[0-5]?\d)"
+        return [
+            (re.compile(each.replace("{h}", hour).replace("{m}", minute), re.IGNORECASE), more) for each, more in rows
+        ]
+
+    def compiled(self, name: Literal["asks", "forbids", "agrees", "refuses"]) -> re.Pattern[str] | None:
+        """The pattern of a mood; English has its own."""
+        return None if self.table is None else re.compile(getattr(self.table.mood, name), re.IGNORECASE)
+
+    def known(self, words: Sequence[str]) -> int:
+        """How many of the words are its own."""
+        if self.table is None:
+            return sum(word in _english_words() for word in words)
+        return sum(self.english_of(word) is not None or word in self.numerals for word in words)
+
+    def _stem(self, word: str) -> str:
+        assert self.table is not None
+        return _stemmer(self.table.stems)(word)
+
+
+ENGLISH_TONGUE = Tongue("en", ENGLISH.sentences)
+
+
+def tongue_from(text: str, name: str) -> Tongue:
+    """The tongue of this file's text. Raises ConfigError, naming what is unknown, missing, wrong or said twice."""
+    try:
+        table = msgspec.convert(tomllib.loads(text), TongueTable)
+        found = Tongue(table.name, table.sentences, table)
+        _check(found, table, name)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, re.error, KeyError, ValueError) as error:
+        raise ConfigError(f"{name}: {error}") from None
+    return found
+
+
+def _check(found: Tongue, table: TongueTable, name: str) -> None:
+    for mood in table.mood.__struct_fields__:
+        re.compile(getattr(table.mood, mood))
+    for pattern, texts in found.phrases:
+        if pattern.groups != len(texts):
+            raise ConfigError(
+                f"{name}: the phrase {pattern.pattern!r} has {pattern.groups} groups and {len(texts)} texts"
+            )
+    assert found.clocks is not None
+    assert found.numerals
+    twice: dict[str, str] = {}
+    for english, form in _pairs(table):
+        if twice.setdefault(form, english) != english:
+            raise ConfigError(f"{name}: {form!r} stands for {twice[form]!r} and for {english!r}; leave one of them")
+    _stemmer(table.stems)("x")
+
+
+def _pairs(table: TongueTable) -> Iterator[tuple[str, str]]:
+    for words in table.words.values():
+        for english, forms in words.items():
+            yield from ((english, form) for form in forms.split())
+
+
+@cache
+def tongue(name: str) -> Tongue:
+    """The language of that name among those that are shipped."""
+    if name == "en":
+        return ENGLISH_TONGUE
+    if name not in FILES:
+        known = ", ".join(["en", *FILES])
+        raise ConfigError(f"no language {name!r} is shipped; known: {known}")
+    file = f"{FILES[name]}.toml"
+    return tongue_from(resources.files("edgeagent.request").joinpath(file).read_text("utf-8"), file)
+
+
+def tongue_of(request: str) -> Tongue:
+    """The language that most of a request's words are of; English where none clearly leads."""
+    words = [word.casefold() for word in _WORD.findall(request) if len(word) > 1]
+    if all(word in _english_words() for word in words):
+        return ENGLISH_TONGUE
+    told = [(tongue(name).known(words), tongue(name)) for name in FILES]
+    most = max(count for count, _ in told)
+    best = [each for count, each in told if count == most]
+    is_other = most >= ENGLISH_TONGUE.known(words) + LEAD and (
+        5 * most >= 2 * len(words) if most > LEAD else 2 * most > len(words)
+    )
+    return best[0] if is_other and len(best) == 1 else _closest(words, best) if is_other else ENGLISH_TONGUE
+
+
+def _closest(words: Sequence[str], best: Sequence[Tongue]) -> Tongue:
+    """Of languages that know as many of the words, the one that has most of them as they are spelled."""
+    return max(best, key=lambda each: (sum(word in each.exact for word in words), -best.index(each)))
+
+
+@cache
+def _english_words() -> frozenset[str]:
+    tables = (ENGLISH.words, ENGLISH.polarity)
+    told = [str(getattr(table, key)) for table in tables for key in table.__struct_fields__]
+    acts = " ".join(ENGLISH.verbs.acts.values())
+    numbers = " ".join([*ENGLISH.numbers.words, *ENGLISH.numbers.times])
+    units = " ".join(words for rows in ENGLISH.units.values() for _, words in rows)
+    theirs = " ".join(english for name in FILES for table in _table(name).words.values() for english in table)
+    return frozenset(_WORD.findall(" ".join([*told, acts, numbers, units, theirs]).casefold()))
+
+
+def _table(name: str) -> TongueTable:
+    table = tongue(name).table
+    assert table is not None
+    return table
+
+
+@cache
+def _stemmer(name: str) -> Callable[[str], str]:
+    import snowballstemmer
+
+    stem: Callable[[str], str] = snowballstemmer.stemmer(name).stemWord
+    return stem
