@@ -17,7 +17,7 @@ import pytest
 
 from edgeagent.doors.cli.main import VERBS
 from edgeagent.errors import ExitCode
-from edgeagent.runtime.config import ModelSettings
+from edgeagent.runtime.config import ModelSettings, read_settings
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -59,6 +59,13 @@ def test_the_example_of_the_readme_runs(tmp_path):
 def test_the_settings_of_the_readme_are_settings():
     settings = tomllib.loads(blocks("toml")[0])
     assert set(settings["model"]) <= set(ModelSettings.__struct_fields__)
+
+
+def test_the_settings_of_the_page_about_disks_are_settings(tmp_path):
+    (text,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "disks.md").read_text(), re.DOTALL)
+    (tmp_path / "edgeagent.toml").write_text(text)
+    state = read_settings(None, beside=tmp_path).state
+    assert (state.folder, state.cache_mb, state.reserve_mb) == ("/var/lib/edgeagent", 64, 8)
 
 
 def test_every_make_target_that_is_told_of_is_there():

@@ -5,9 +5,12 @@
                              [--threads N] [--warm] [--json]
 
 Sets: greenhouse, gateway, needle, needle:ENVIRONMENT, bfcl:simple_python, bfcl:multiple, bfcl:parallel,
-bfcl:live_simple, bfcl:live_multiple, bfcl:irrelevance, bfcl:live_irrelevance; own:LANG (en, de, es, fr, all), requests
-to device agents, of the half that may be looked at, and own:LANG:unseen, of the other (bench/accuracy/own/README.md);
-FILE.json, such agents and requests of yours; and AGENT.py=REQUESTS.json, your own requests for your agent:
+bfcl:live_simple, bfcl:live_multiple, bfcl:irrelevance, bfcl:live_irrelevance; ha:LANG (en, de, es, fr, it, nl, pl, pt),
+sentences for Home Assistant; own:LANG (en, de, es, fr; all; other: all but English), requests to device agents, of the
+half that may be looked at, and own:LANG:unseen, of the other half (bench/accuracy/own/README.md); own:questions,
+own:denials, own:bounds, own:talk, many that are made of these and must never be acted on; FILE.json, such agents and
+requests of yours; and
+AGENT.py=REQUESTS.json, your own requests for your agent:
 [{"request": "Open it.", "call": {"TOOL": {"ARGUMENT": [RIGHT, ALSO RIGHT]}}}, ...], with null for a request that no
 call is right for.
 
@@ -100,11 +103,19 @@ def _print(told: dict[str, Any], measured: dict[str, Results], *, as_json: bool,
     print(text_of(told["results"], told["refusal"]))
     for each in _wrong(measured) if wrong else ():
         print(f"{each['id']}, {each['engine']}: {each['request']}\n    {each['wrote']}")
+        print(f"    wanted: {each['wanted'] or 'no call'}" + (f"; a yes: {each['yes']}" if each["yes"] else ""))
 
 
-def _wrong(measured: dict[str, Results]) -> list[dict[str, str]]:
+def _wrong(measured: dict[str, Results]) -> list[dict[str, Any]]:
     return [
-        {"id": r.case.id, "engine": engine, "request": r.case.request[:200], "wrote": r.answered.text[:300]}
+        {
+            "id": r.case.id,
+            "engine": engine,
+            "request": r.case.request[:200],
+            "wrote": r.answered.text[:300],
+            "yes": [{call.tool: call.arguments} for call in r.answered.proposed],
+            "wanted": [{each.tool: dict(each.arguments)} for each in r.case.wanted],
+        }
         for results in measured.values()
         for engine, each in results.items()
         for r in each

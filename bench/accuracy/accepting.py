@@ -8,16 +8,13 @@ would get them, so that PT60S is PT1M. What a row does not tell must be left out
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.accuracy.requests import Accepted, Asked, Calls
 from edgeagent.core.agent import Agent
 from edgeagent.core.values import ToolCall
 from edgeagent.errors import EdgeAgentError
-
-NUMBER_SLACK = 0.005
-"""How far a number that was converted may lie from the exact one, as a share of it: 70 °F is 21.11 °C, or 21.1."""
 
 
 def accepted(agent: Agent, asked: Asked, calls: Sequence[ToolCall]) -> bool:
@@ -26,13 +23,13 @@ def accepted(agent: Agent, asked: Asked, calls: Sequence[ToolCall]) -> bool:
 
 
 def opposite(agent: Agent, asked: Asked, calls: Sequence[ToolCall]) -> bool:
-    """Whether some call is what was wanted turned round: the opposite tool, option, truth value or sign."""
+    """Whether some call is what was wanted turned round: the opposite tool, option, truth value or sign.
+
+    A part of what was wanted is not its opposite.
+    """
     wanted = [each for way in asked.accept for each in way]
-    if accepted(agent, asked, calls):
-        return False
-    return any(_turned(asked, each, call) for call in calls for each in wanted) and not any(
-        all(any(_fits(agent, each, call) for each in way) for call in calls) for way in asked.accept if way
-    )
+    strange = [call for call in calls if not any(_fits(agent, each, call) for each in wanted)]
+    return any(_turned(asked, each, call) for call in strange for each in wanted)
 
 
 def _is_way(agent: Agent, way: Calls, calls: Sequence[ToolCall]) -> bool:
@@ -91,22 +88,20 @@ def _same(right: Any, written: Any) -> bool:
     if isinstance(right, bool) or isinstance(written, bool):
         return right is written
     if isinstance(right, int | float) and isinstance(written, int | float):
-        return math.isclose(right, written, rel_tol=0 if float(right).is_integer() else NUMBER_SLACK, abs_tol=1e-12)
+        return math.isclose(right, written, rel_tol=1e-6)
     if isinstance(right, list | tuple) and isinstance(written, list | tuple):
         return sorted(repr(_bare(each)) for each in right) == sorted(repr(_bare(each)) for each in written)
     return bool(_bare(right) == _bare(written))
 
 
 def _turned(asked: Asked, wanted: Accepted, call: ToolCall) -> bool:
-    if frozenset((wanted.tool, call.tool)) in asked.opposites and wanted.tool != call.tool:
-        return True
-    return wanted.tool == call.tool and any(_opposed(asked, *pair) for pair in _pairs(wanted, call))
-
-
-def _pairs(wanted: Accepted, call: ToolCall) -> Iterator[tuple[Any, Any]]:
-    for name, value in wanted.arguments.items():
-        if name in call.arguments:
-            yield value, call.arguments[name]
+    """Whether a call is the opposite of another: of the same lamp, if it names one."""
+    if wanted.tool != call.tool:
+        return frozenset((wanted.tool, call.tool)) in asked.opposites
+    pairs = [(value, call.arguments[name]) for name, value in wanted.arguments.items() if name in call.arguments]
+    opposed = [_opposed(asked, *pair) for pair in pairs]
+    alike = [not isinstance(said, str) or _matches({"opt": right}, said, _MISSING) for right, said in pairs]
+    return any(opposed) and all(one or other for one, other in zip(opposed, alike, strict=True))
 
 
 def _opposed(asked: Asked, right: Any, written: Any) -> bool:

@@ -15,13 +15,15 @@ import types
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 from unittest import mock
 
 from msgspec import Meta
 
+from bench.accuracy.home_assistant import LANGUAGES, house, sentences
 from bench.accuracy.packages import rows_in, text_in
-from bench.accuracy.requests import Asked, files_of, read_file
+from bench.accuracy.requests import Asked, Half, files_of, read_file
+from bench.accuracy.turned import Turn, turned
 from edgeagent.core.agent import Agent, Tool, tool
 from edgeagent.errors import EdgeAgentError
 from edgeagent.runtime.wiring import load_agent
@@ -80,7 +82,7 @@ def is_set(name: str) -> bool:
     kind, colon, category = name.partition(":")
     if kind == "own":
         return bool(_OWN_SET.fullmatch(name))
-    of_kind = {"bfcl": BFCLS, "needle": NEEDLES}
+    of_kind = {"bfcl": BFCLS, "needle": NEEDLES, "ha": LANGUAGES}
     return category in of_kind.get(kind, ()) if colon else kind in ("needle", *OWN)
 
 
@@ -98,17 +100,19 @@ def cases_of(name: str, part: Part, rows: int = 0) -> list[Case]:
         return _spread(list(accepted_cases([Path(name)])), rows)
     kind, _, category = name.partition(":")
     if kind == "own":
-        lang, _, half = category.partition(":")
-        found = list(accepted_cases(files_of("unseen" if half == "unseen" else "seen")))
-        return _spread([case for case in found if case.asked and lang in (case.asked.lang, "all")], rows)
-    if kind == "bfcl":
+        which, _, half = category.partition(":")
+        return _spread(_own(which, "unseen" if half == "unseen" else "seen"), rows)
+    if kind == "ha":
+        home = house(category)
+        found = [_accepted(home, asked) for asked in sentences(category)]
+    elif kind == "bfcl":
         found = list(_bfcl(category))
     else:
         found = [case for each in ([category] if category else NEEDLES) for case in _needle(each)]
     return _spread(found[_FIRST[part] :: 1 if part == "all" else 2], rows)
 
 
-_OWN_SET = re.compile(r"own:(all|en|de|es|fr)(:seen|:unseen)?")
+_OWN_SET = re.compile(rf"own:(all|other|en|de|es|fr|{'|'.join(get_args(Turn))})(:seen|:unseen)?")
 
 _FIRST: Mapping[Part, int] = {"fit": 0, "report": 1, "all": 0}
 
@@ -123,9 +127,24 @@ def _spread(cases: list[Case], rows: int) -> list[Case]:
 def accepted_cases(files: Iterable[Path]) -> Iterator[Case]:
     """The requests to the device agents of some files. Raises ValueError naming the row that is not understood."""
     for agent, requests in (each for file in files for each in read_file(file)):
-        for asked in requests:
-            wanted = tuple(Wanted(call.tool, call.arguments) for call in asked.accept[0])
-            yield Case(asked.id, asked.text, agent, wanted, "accepted", group=asked.category, asked=asked)
+        yield from (_accepted(agent, asked) for asked in requests)
+
+
+def _own(which: str, half: Half) -> list[Case]:
+    """Our own requests: those in a language, or those that are made of them."""
+    told = [each for file in files_of(half) for each in read_file(file)]
+    if which in get_args(Turn):
+        return [_accepted(agent, asked) for agent, asked in turned(cast(Turn, which), told)]
+    return [_accepted(agent, asked) for agent, rows in told for asked in rows if _is_in(asked.lang, which)]
+
+
+def _is_in(lang: str, which: str) -> bool:
+    return which in (lang, "all") or (which == "other" and lang != "en")
+
+
+def _accepted(agent: Agent, asked: Asked) -> Case:
+    wanted = tuple(Wanted(call.tool, call.arguments) for call in asked.accept[0])
+    return Case(asked.id, asked.text, agent, wanted, "accepted", group=asked.category, asked=asked)
 
 
 def _listed(spec: str, file: Path) -> Iterator[Case]:

@@ -19,7 +19,7 @@ from typing import Any
 from edgeagent.driver.llama.vocabulary import cache_directory
 
 FETCH_S_MAX = 120.0
-"""Both wheels together have 2 MB."""
+"""The wheels together have 3 MB."""
 
 
 class DataMissing(Exception):
@@ -39,6 +39,9 @@ class Package:
 
 
 PACKAGES = {
+    "ha": Package(
+        "home-assistant-intents", "2026.11.25", "1eaf08165e1adfb1ca8a836081a46fd97433ed620ba32cba71972e35575140a5"
+    ),
     "bfcl": Package("bfcl-eval", "2026.3.23", "3bb6dfa5f0c68ad403c9ec50b00db2bb3b4cc9b38ab1ff33f48fe30d853d3a0a"),
     "needle": Package("cactus-needle", "3.2.8", "1a0f58430041574de6e823f5db47a3b9b72286da265af11817fe6e97ee9930ed"),
 }

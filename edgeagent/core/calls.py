@@ -28,7 +28,7 @@ from edgeagent.core.results import shown_results
 from edgeagent.core.state import AwaitingCalls, PendingCall, State, Transition, is_held, outstanding
 from edgeagent.core.text import readable
 from edgeagent.core.turn import ask_or_close, close_turn, heard, next_id
-from edgeagent.core.values import CallMade, Message, Outcome, ToolCall, canonical_json, read_json
+from edgeagent.core.values import CallMade, Message, Outcome, ToolCall, call_digest, canonical_json, read_json
 from edgeagent.errors import ShapeError
 
 CALLS_MAX = 8
@@ -73,12 +73,26 @@ def admit_calls(
     effects: list[Effect] = []
     for wanted in runnable:
         effect = call_effect(agent, state, wanted)
-        if agent.by_name[wanted.tool].confirm:
-            state, asked = hold(state, effect, f"{wanted.tool} always asks first")
+        because = _why_asked(agent, state, wanted)
+        if because:
+            state, asked = hold(state, effect, because)
             effects.extend(asked)
         else:
             effects.append(effect)
     return (state, tuple(effects)) if effects else _calls_done(agent, state, tuple(pending))
+
+
+def _why_asked(agent: Agent, state: State, call: PendingCall) -> str:
+    """Say why a person is asked before this call whatever the rules say, or nothing."""
+    if state.done and call_digest(call.tool, call.arguments) in state.done:
+        return f"the session that this one was forked from has made exactly this call of {call.tool} already"
+    return f"{call.tool} always asks first" if agent.by_name[call.tool].confirm else ""
+
+
+def must_not_repeat(agent: Agent, tool: str) -> bool:
+    """Whether a call of this tool, of this agent or one below, must not happen twice."""
+    declared = agent.family.get(tool)
+    return declared is None or not declared.idempotent
 
 
 def hold(state: State, effect: CallTool, because: str) -> Transition:

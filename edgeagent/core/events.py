@@ -137,11 +137,16 @@ class TimerFired(msgspec.Struct, frozen=True, array_like=True, tag=8):
 
 
 class EffectLost(msgspec.Struct, frozen=True, array_like=True, tag=9):
-    """After a crash: this effect was submitted and its result was never recorded. What it did is unknown."""
+    """After a crash: this effect was submitted and its result was never recorded. What it did is unknown.
+
+    `tool` and `arguments` are those of a call that is not made again by itself, so that the trace alone names it.
+    """
 
     at_ms: int
     effect_id: int
     skew_ms: int = 0
+    tool: str = ""
+    arguments: str = ""
 
 
 class Cancelled(msgspec.Struct, frozen=True, array_like=True, tag=10):
@@ -185,6 +190,14 @@ class Heard(msgspec.Struct, frozen=True, array_like=True, tag=13):
     skew_ms: int = 0
 
 
+class Forked(msgspec.Struct, frozen=True, array_like=True, tag=14):
+    """The session was forked here. `made` are the calls, as tool and arguments, that the other one made after this."""
+
+    at_ms: int
+    made: tuple[tuple[str, str], ...]
+    skew_ms: int = 0
+
+
 Event = (
     SessionStarted
     | UserSaid
@@ -199,6 +212,7 @@ Event = (
     | SessionResumed
     | TimerFired
     | Heard
+    | Forked
 )
 
 

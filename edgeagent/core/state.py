@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -104,6 +105,7 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     `waiting` are what was heard and the timers that fired while a turn was running, of which `missed` were dropped,
     oldest first, because they were too many. `now_ms` is steady time, which waits and budgets are counted by; the wall
     clock shows `skew_ms` more. `session` is the id that the session began under.
+    `done` are the digests of calls that must not be made twice and were made by the session that this was forked from.
     """
 
     version: int = STATE_VERSION
@@ -133,6 +135,7 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     missed: int = 0
     skew_ms: int = 0
     session: str = ""
+    done: tuple[str, ...] = ()
 
 
 class Child(msgspec.Struct, frozen=True, array_like=True):
@@ -184,6 +187,19 @@ def outstanding(state: State) -> tuple[int, ...]:
             return tuple(effect_id for each in out for effect_id in each)
         case _:
             return ()
+
+
+def calls_out(state: State) -> Iterator[PendingCall]:
+    """The calls that are running, those of sub-agents too."""
+    if not isinstance(state.phase, AwaitingCalls):
+        return
+    below = {child.effect_id: child.state for child in state.children if child.state is not None}
+    for call in state.phase.calls:
+        inner = below.get(call.effect_id)
+        if inner is not None:
+            yield from calls_out(inner)
+        elif call.answer is None:
+            yield call
 
 
 def is_resting(state: State) -> bool:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from edgeagent.core import outside
 from edgeagent.core.agent import Agent, Answer, Calls, Unreadable
+from edgeagent.core.budget import after_admission
 from edgeagent.core.calls import (
     admit_calls,
     after_question,
@@ -26,6 +27,7 @@ from edgeagent.core.calls import (
     change_call,
     held_calls,
     hold,
+    must_not_repeat,
     refusal_text,
     running_call,
     with_trouble,
@@ -36,6 +38,7 @@ from edgeagent.core.events import (
     Cancelled,
     EffectLost,
     Event,
+    Forked,
     Heard,
     ModelAnswered,
     ModelFailed,
@@ -48,7 +51,15 @@ from edgeagent.core.events import (
     UserDecided,
     UserSaid,
 )
-from edgeagent.core.limits import admit, limit_for_calls, limit_of_tool, spend_model_call, window_left, without_wait
+from edgeagent.core.limits import (
+    admit,
+    limit_for_calls,
+    limit_of_tool,
+    session_budget,
+    spend_model_call,
+    window_left,
+    without_wait,
+)
 from edgeagent.core.results import told, with_shorter_results
 from edgeagent.core.state import (
     AwaitingCalls,
@@ -74,7 +85,7 @@ from edgeagent.core.turn import (
     outcome_of,
     prompt_bytes,
 )
-from edgeagent.core.values import Message, Outcome, Usage, canonical_json
+from edgeagent.core.values import Message, Outcome, Usage, call_digest, canonical_json
 from edgeagent.errors import IllegalTransition
 
 REFITS_MAX = 3
@@ -124,6 +135,8 @@ def step(agent: Agent, state: State, event: Event) -> Transition:
             return outside.on_timer_fired(agent, state, event)
         case Heard():
             return outside.on_heard(agent, state, event)
+        case Forked():
+            return _on_forked(agent, state, event), ()
         case _:
             assert_never(event)
 
@@ -306,3 +319,12 @@ def _on_session_resumed(state: State, stopped_ms: int) -> State:
     for held in held_calls(state):
         state = change_call(state, held.effect_id, replace(held, asked_ms=held.asked_ms + gap_ms))
     return without_wait(state, gap_ms)
+
+
+def _on_forked(agent: Agent, state: State, event: Forked) -> State:
+    """What the other session has made counts for this one, and what must not be made twice is asked about."""
+    once = (call_digest(tool, arguments) for tool, arguments in event.made if must_not_repeat(agent, tool))
+    done = tuple(dict.fromkeys((*state.done, *once)))
+    spent = after_admission(session_budget(agent), state.session_spent, tuple(tool for tool, _ in event.made))
+    below = tuple(replace(c, state=replace(c.state, done=done)) if c.state else c for c in state.children)
+    return replace(state, session_spent=spent, done=done, children=below)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from edgeagent.core.agent import Agent, family_of
 from edgeagent.core.calls import hold
 from edgeagent.core.effects import AskModel, CallTool, CancelEffect, Effect, Finish
-from edgeagent.core.events import Event, Heard
+from edgeagent.core.events import Event, Forked, Heard
 from edgeagent.core.outside import taken_up
 from edgeagent.core.state import Finished, Idle, State, Transition, at_time_of
 from edgeagent.core.step import halt, refuse, step
@@ -243,6 +243,9 @@ def guarded_step(guard: Guard, agent: Agent, state: State, event: Event) -> Tran
             resting = replace(before, turn=state.turn - 1, phase=Idle(), now_ms=state.now_ms)
             heard = Heard(state.now_ms, waited.message.tool, waited.message.text)
             memory = guard.observe(memory, resting, at_time_of(state, heard))
+    if isinstance(event, Forked):
+        for tool, arguments in event.made:  # They happened, so what counts calls counts them.
+            memory = guard.admit(memory, state, CallTool(0, tool, arguments, 0))
     if memory is not state.monitors:
         state = replace(state, monitors=memory)
     queue, allowed = deque(wanted), []

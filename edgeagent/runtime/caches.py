@@ -5,17 +5,16 @@ A new kind of cache is a row here; whoever writes it calls `write_cache` of the 
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from edgeagent.driver.llama.kv_head import MAGIC
 from edgeagent.runtime.config import StateSettings
-from edgeagent.runtime.folder import SNAPSHOT_NAME
+from edgeagent.runtime.folder import GONE, SNAPSHOT_NAME
 from edgeagent.runtime.keys import KV_NAME
 from edgeagent.trace.caches import Allowance, Kind, YieldingDisk, remove_leftovers
 from edgeagent.trace.snapshot import MAGIC as SNAPSHOT_MAGIC
-
-KV_MAGIC = b"edgeagent-kv\n"
-"""With which a model's saved memory begins; llama.cpp need not be loaded to know it."""
 
 DOORS_NAME = "doors"
 """The folder of a session's cursors."""
@@ -23,9 +22,9 @@ DOORS_NAME = "doors"
 KINDS = (
     Kind("half written", f"sessions/*/{KV_NAME}/.*.new"),
     Kind("half written", f"{KV_NAME}/.*.new"),
-    Kind("session memory", f"sessions/*/{KV_NAME}/*.kv", KV_MAGIC),
-    Kind("agent memory", f"{KV_NAME}/*.kv", KV_MAGIC),
-    Kind("tools' texts", f"{KV_NAME}/texts/*.kv", KV_MAGIC),
+    Kind("session memory", f"sessions/*/{KV_NAME}/*.kv", MAGIC),
+    Kind("agent memory", f"{KV_NAME}/*.kv", MAGIC),
+    Kind("tools' texts", f"{KV_NAME}/texts/*.kv", MAGIC),
     Kind("snapshot", f"sessions/*/{SNAPSHOT_NAME}", SNAPSHOT_MAGIC, vouches=True),
 )
 """All caches of a state folder. Those that vouch yield last."""
@@ -40,14 +39,19 @@ def state_disk(
     return YieldingDisk(root, KINDS, allowance, tell)
 
 
-def clear_leftovers(directory: Path) -> int:
-    """Remove what killed processes have left half written in a session that nobody else works in, and in what all
-    share; return how many bytes that was.
-    """
-    root = directory.parent.parent
-    own = (directory, directory / KV_NAME, directory / DOORS_NAME)
-    shared = (root, root / KV_NAME, root / KV_NAME / "texts", root / "calibrations", root / "heads")
-    return sum(map(remove_leftovers, (*own, *shared)))
+def clear_leftovers(directory: Path) -> None:
+    """Remove what killed processes have left in a session that nobody else works in, and in what all share."""
+    for folder in (directory, directory / KV_NAME, directory / DOORS_NAME):
+        remove_leftovers(folder)
+    clear_shared_leftovers(directory.parent.parent)
+
+
+def clear_shared_leftovers(root: Path) -> None:
+    """Remove what killed processes have left in what all sessions share."""
+    for folder in (root, root / KV_NAME, root / KV_NAME / "texts", root / "calibrations", root / "heads"):
+        remove_leftovers(folder)
+    for gone in root.glob(f"sessions/.*{GONE}"):
+        shutil.rmtree(gone, ignore_errors=True)
 
 
 def _bytes(megabytes: float | None) -> int | None:

@@ -37,6 +37,8 @@ TRACE_NAME = "trace.cbor"
 ABOUT_NAME = "session.json"
 SNAPSHOT_NAME = "snapshot.cbor"
 LOCK_NAME = "lock"
+GONE = ".gone"
+"""The end of a directory's name that is being removed."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,7 +142,8 @@ def directories(root: Path) -> list[Path]:
     folder = sessions_folder(root)
     if not folder.is_dir():
         return []
-    return sorted(d for d in folder.iterdir() if (d / TRACE_NAME).exists() or (d / ABOUT_NAME).exists())
+    found = (d for d in folder.iterdir() if not d.name.startswith("."))
+    return sorted(d for d in found if (d / TRACE_NAME).exists() or (d / ABOUT_NAME).exists())
 
 
 def last_directory(root: Path) -> Path:
@@ -157,9 +160,13 @@ def remove_directory(directory: Path) -> None:
         raise ConfigError(
             f"{directory} is a link to {directory.readlink()}; remove the link itself, or that session there"
         )
+    if not directory.exists():
+        return  # Another process was first.
+    gone = directory.with_name(f".{directory.name}.{secrets.token_hex(4)}{GONE}")
     with locked(directory):
-        shutil.rmtree(directory)
+        directory.rename(gone)  # From here on it is no session, whatever happens.
         head_path(directory).unlink(missing_ok=True)
+        shutil.rmtree(gone)
 
 
 def write_about(directory: Path, about: About, disk: Disk = DISK) -> None:

@@ -4,7 +4,7 @@
     → TraceRepaired → EffectLost for each effect without a result → the loop, as if nothing had been
 
 What is outstanding after the fold is known from the state alone, so a completed effect cannot run again; what an
-EffectLost leads to is decided in step, like everything else. Forking copies the first records of a trace.
+EffectLost leads to is decided in step, like everything else.
 """
 
 from __future__ import annotations
@@ -14,34 +14,29 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from edgeagent.core.agent import Agent
 from edgeagent.core.events import EffectLost, Event, SessionResumed, TraceRepaired
 from edgeagent.core.replay import Step
-from edgeagent.core.state import State, outstanding
+from edgeagent.core.state import PendingCall, State, calls_out, outstanding
+from edgeagent.core.step import LOST_MAX
 from edgeagent.driver.base import Driver
-from edgeagent.errors import ConfigError, TraceDamaged, TraceError
+from edgeagent.errors import TraceDamaged, TraceError
 from edgeagent.runtime.caches import clear_leftovers
 from edgeagent.runtime.folder import (
     TRACE_NAME,
     About,
     durability_of,
     lock,
-    locked,
-    new_directory,
     read_about,
-    write_about,
 )
 from edgeagent.runtime.recording import records_of, start_of
 from edgeagent.runtime.session import Files, Outside, Session, started_event
 from edgeagent.runtime.snapshot import read_snapshot
-from edgeagent.runtime.stamps import wall_clock_ms
 from edgeagent.runtime.vouched import HeadFile, examine_to_go_on, vouchers_of
 from edgeagent.trace.check import fold
 from edgeagent.trace.disk import Disk
-from edgeagent.trace.file import Durability, TraceFile, copy_records, cut_before, damaged
-from edgeagent.trace.recover import Damaged, Examined
+from edgeagent.trace.file import Durability, TraceFile, cut_before
+from edgeagent.trace.recover import Examined
 from edgeagent.trace.snapshot import decode_state
 from edgeagent.version import __version__
 
@@ -99,7 +94,15 @@ def lost_events(about: About, agent: Agent, state: State, found: Examined, cut_b
     events: list[Event] = [SessionResumed(0, agent.digest, __version__)] if lost else []
     if cut_bytes:
         events.append(TraceRepaired(0, found.end, cut_bytes))
-    return [*events, *(EffectLost(0, effect_id) for effect_id in lost)]
+    calls = {call.effect_id: call for call in calls_out(state)}
+    return [*events, *(_lost(agent, effect_id, calls.get(effect_id)) for effect_id in lost)]
+
+
+def _lost(agent: Agent, effect_id: int, call: PendingCall | None) -> EffectLost:
+    """An effect that was lost; a call that is not made again is named."""
+    if call is None or (agent.family[call.tool].idempotent and call.lost < LOST_MAX):
+        return EffectLost(0, effect_id)
+    return EffectLost(0, effect_id, tool=call.tool, arguments=call.arguments)
 
 
 def folded(directory: Path, agent: Agent, step: Step, found: Examined) -> State:
@@ -113,28 +116,6 @@ def folded(directory: Path, agent: Agent, step: Step, found: Examined) -> State:
             with contextlib.suppress(TraceError):  # Of another version of the state: the records are the truth.
                 return fold(guard_step, rest, decode_state(snapshot.state))[0]
     return fold(guard_step, found.records, start_of(found))[0]
-
-
-def fork_session(root: Path, source: Path, *, at: int | None = None, now_ms: int | None = None) -> Path:
-    """Make a new session from the first `at` records of another; return its directory.
-
-    Raises TraceDamaged, TraceError and ConfigError. The source is not changed.
-    """
-    about = read_about(source)
-    found = examine_to_go_on(source / TRACE_NAME)
-    if isinstance(found.verdict, Damaged):
-        raise damaged(source / TRACE_NAME, found.verdict)
-    count = len(found.records) if at is None else at
-    if found.header is None or not 0 < count <= len(found.records):
-        raise ConfigError(f"session {source.name} has {len(found.records)} records; --at takes 1 to that many")
-    directory = new_directory(root, wall_clock_ms() if now_ms is None else now_ms)
-    with locked(directory):
-        head = HeadFile(directory)
-        head.begin(found.records[count - 1].seq + 1, found.records[count - 1].hash)
-        fields = {"id": directory.name, "forked_from": f"{source.name}@{count}", "sealed_by": head.seal_id}
-        write_about(directory, replace(about, **fields))
-        copy_records(source / TRACE_NAME, directory / TRACE_NAME, found, count)
-    return directory
 
 
 def _open(path: Path, mode: Durability, disk: Disk) -> tuple[TraceFile, Examined]:

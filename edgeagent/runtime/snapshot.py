@@ -11,7 +11,15 @@ from edgeagent.errors import TraceError
 from edgeagent.runtime.folder import SNAPSHOT_NAME
 from edgeagent.runtime.keys import local_key
 from edgeagent.trace.disk import DISK, Disk
-from edgeagent.trace.snapshot import SNAPSHOT_FORMAT, Snapshot, decode_snapshot, encode_snapshot, encode_state
+from edgeagent.trace.recover import Examined
+from edgeagent.trace.snapshot import (
+    SNAPSHOT_FORMAT,
+    Snapshot,
+    decode_snapshot,
+    decode_state,
+    encode_snapshot,
+    encode_state,
+)
 from edgeagent.version import __version__
 
 
@@ -40,6 +48,17 @@ def _sealed(directory: Path) -> Snapshot | None:
         return decode_snapshot(source, local_key(directory.parent.parent))
     except (OSError, TraceError):
         return None
+
+
+def sealed_state(directory: Path, found: Examined) -> State | None:
+    """The state after the last record, if the sealed snapshot is of just that, whatever agent left it; or None."""
+    snapshot = _sealed(directory)
+    ends = len(found.records) + (found.header.first_seq if found.header else 0)
+    if snapshot is None or (snapshot.seq, snapshot.head) != (ends, found.head):
+        return None
+    with contextlib.suppress(TraceError):  # Of another version of the state.
+        return decode_state(snapshot.state)
+    return None
 
 
 def read_snapshot(directory: Path, agent: Agent) -> Snapshot | None:

@@ -67,7 +67,7 @@ def accept(directory: Path) -> None:
 
 def vouchers_of(directory: Path) -> tuple[Vouched, ...]:
     """What vouches for this session's records. To be read before the trace, which may be written meanwhile."""
-    snapshot, head = vouched_for(directory), _head_of(directory)
+    snapshot, head = vouched_for(directory), head_of(directory)
     here = () if snapshot is None else (Vouched(_SNAPSHOT, *snapshot),)
     return here if head is None else (*here, Vouched(_HEAD, head.seq, head.hash))
 
@@ -103,7 +103,7 @@ def why_not_vouched(directory: Path) -> str:
         sealed_by = read_about(directory).sealed_by
     except ConfigError:
         return ""  # It cannot be opened anyway.
-    if not sealed_by or _head_of(directory) is not None:
+    if not sealed_by or head_of(directory) is not None:
         return ""
     secret, head = key_there(root_of(directory), HEAD_KEY_NAME), head_path(directory)
     if secret is None or seal_id(secret) != sealed_by:
@@ -113,7 +113,7 @@ def why_not_vouched(directory: Path) -> str:
     return f"{what}, so nothing vouches for its end: more may have happened than stands there"
 
 
-def _head_of(directory: Path) -> Head | None:
+def head_of(directory: Path) -> Head | None:
     """The head that was sealed here for this session."""
     secret = key_there(root_of(directory), HEAD_KEY_NAME)
     try:

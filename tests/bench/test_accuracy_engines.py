@@ -8,8 +8,9 @@ import pytest
 
 pytest.importorskip("llama_cpp")
 
-from bench.accuracy.cases import cases_of
+from bench.accuracy.cases import Case, cases_of
 from bench.accuracy.engines import CALL_TOKENS_MAX, ENGINES, Ours
+from bench.accuracy.requests import Accepted, Asked, agent_of
 from bench.accuracy.run import measure
 
 pytestmark = pytest.mark.model
@@ -57,3 +58,32 @@ def test_a_case_ends_where_it_is_settled_that_there_is_no_call_and_a_loaded_agen
 
 def test_every_case_costs_time(answers):
     assert all(each.seconds > 0 and each.cpu_seconds > 0 for each in answers.values())
+
+
+BELL = agent_of(
+    """
+from edgeagent import Agent, tool
+
+@tool(idempotent=False, effect="write")
+def ring(times: int) -> str:
+    '''Ring the bell some times.'''
+    return f"rang {times} times"
+
+agent = Agent(name="bell", system="You ring a bell.", tools=[ring])
+""",
+    "bell",
+)
+
+
+def test_an_agent_of_many_requests_stays_loaded_and_is_told_what_was_said_before(smollm2):
+    before = (("Ring it twice", (Accepted("ring", {"times": 2}),)),)
+    first = Asked("first", "direct", "en", "Ring the bell 3 times", "call", ((Accepted("ring", {"times": 3}),),))
+    later = dataclasses.replace(first, before=before)
+    subject, events = Ours(smollm2, threads=1), []
+    for asked in (first, later):
+        case = Case("bell", asked.text, BELL, checker="accepted", asked=asked)
+        subject.begin(case)
+        events.append(subject.event(case))
+    subject.close()
+    assert all(event.usage.evaluated < event.usage.prompt / 2 for event in events)
+    assert events[1].usage.prompt > events[0].usage.prompt + 10

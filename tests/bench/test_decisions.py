@@ -37,12 +37,17 @@ def heat(celsius: Annotated[float, Meta(ge=-20, le=60)], on: bool = True) -> str
     """Heat the hut."""
     return "heating"
 
+@tool(idempotent=False, effect="write")
+def note(of: str, on: bool) -> str:
+    """Note what is on."""
+    return "noted"
+
 @tool(idempotent=True, effect="read")
 def state() -> str:
     """Tell which gates are open."""
     return "all shut"
 
-agent = Agent(name="gates", system="", tools=[open_gate, shut_gate, heat, state])
+agent = Agent(name="gates", system="", tools=[open_gate, shut_gate, heat, note, state])
 ''',
     "gates",
 )
@@ -94,9 +99,9 @@ def test_an_argument_is_told_by_its_value_or_by_matchers(wanted, arguments, righ
 
 @pytest.mark.parametrize(
     ("wanted", "celsius", "right"),
-    [(20, 20.0, True), (21.11, 21.1, True), (20, 20.1, False), ({"ge": 4, "le": 6}, 5, True), ({"ge": 4}, 3, False)],
+    [(20, 20.0, True), (21.11, 21.1, False), (20, 20.1, False), ({"ge": 4, "le": 6}, 5, True), ({"ge": 4}, 3, False)],
 )
-def test_numbers_fit_within_what_a_conversion_rounds(wanted, celsius, right):
+def test_a_number_is_the_very_one_or_lies_between_bounds(wanted, celsius, right):
     assert accepted(AGENT, asked((Accepted("heat", {"celsius": wanted}),)), [call("heat", celsius=celsius)]) is right
 
 
@@ -129,6 +134,7 @@ def test_any_of_several_ways_is_right():
         ((Accepted("heat", {"celsius": 5, "on": True}),), call("heat", celsius=5, on=False), True),
         ((Accepted("heat", {"celsius": 5}),), call("heat", celsius=6), False),
         ((OPEN, SHUT), SHUT_EAST, False),  # half of it is not its opposite
+        ((Accepted("note", {"on": True, "of": "oak"}),), call("note", on=False, of="elm"), False),  # another one's
     ],
 )
 def test_the_opposite_is_the_other_tool_option_truth_value_or_sign(way, made, turned):

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("llama_cpp")
 
+from bench.accuracy.__main__ import main
 from bench.accuracy.cases import accepted_cases, cases_of, is_set
 from bench.accuracy.requests import files_of, half_of, read_file
 
@@ -46,6 +47,12 @@ def test_a_language_and_a_half_choose_their_rows():
     assert {half_of(case.id.rpartition("-")[0]) for case in german} == {"seen"}
 
 
+def test_other_is_every_language_but_english():
+    languages = Counter(case.asked.lang for case in cases_of("own:other", "report"))
+    assert languages.keys() == {"de", "es", "fr"}
+    assert len(cases_of("own:all", "report")) == languages.total() + len(cases_of("own:en", "report"))
+
+
 @pytest.mark.parametrize("name", ["own:en", "own:all", "own:fr:unseen", "own:es:seen"])
 def test_halves_and_languages_are_sets(name):
     assert is_set(name)
@@ -54,6 +61,13 @@ def test_halves_and_languages_are_sets(name):
 @pytest.mark.parametrize("name", ["own", "own:", "own:xx", "own:en:other"])
 def test_what_is_no_half_is_told(name):
     assert not is_set(name)
+
+
+def test_what_was_wrong_in_the_unseen_half_is_not_shown(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["bench.accuracy", "--set", "own:en:unseen", "--wrong"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "only totals are shown" in capsys.readouterr().err
 
 
 AGENT = '''

@@ -26,6 +26,7 @@ def groups(room: Path, every: int = 1) -> dict[str, Callable[[], Iterator[Case]]
         "killed": lambda: session_cases.killed(room, every),
         "power cut": lambda: session_cases.power_cut(room, every),
         "failing disk": lambda: session_cases.failing(room, every),
+        "full disk": lambda: session_cases.full(room, every),
         "caches": lambda: session_cases.caches(room, every),
         "heads": lambda: session_cases.heads(room, every),
         "program": lambda: program_cases.program(room, every),

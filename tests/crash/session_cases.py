@@ -13,15 +13,19 @@ from pathlib import Path
 
 from edgeagent.core.events import ModelAnswered
 from edgeagent.core.state import outstanding
+from edgeagent.driver.llama.kv_head import MAGIC
 from edgeagent.errors import ConfigError, TraceDamaged, TraceError
+from edgeagent.runtime.caches import KINDS
 from edgeagent.runtime.folder import ABOUT_NAME, SNAPSHOT_NAME, TRACE_NAME, head_path, root_of, sessions_folder
 from edgeagent.runtime.keys import HEAD_KEY_NAME, local_key
 from edgeagent.runtime.vouched import accept
+from edgeagent.trace.caches import Allowance, YieldingDisk
 from edgeagent.trace.disk import Disk
 from edgeagent.trace.file import Durability, examine_file
 from edgeagent.trace.head import decode_head
+from edgeagent.trace.recover import Clean
 from tests.crash.bytes_cases import Case
-from tests.crash.disks import CONTENTS, ERRORS, Counting, Failing, Killing, Remembering, ShortWrites
+from tests.crash.disks import CONTENTS, ERRORS, Counting, Failing, Killing, Remembering, ShortWrites, Small
 from tests.crash.world import QUICK, complaint, fold_all, live, reopen, revive, start, whole_session
 
 
@@ -92,6 +96,55 @@ def failing(room: Path, every: int = 1) -> Iterator[Case]:
                 number += every
     for size in range(1, 160, every):
         yield f"writes of at most {size} bytes", _failed_then_revived(room, ShortWrites(size))
+
+
+def full(room: Path, every: int = 1) -> Iterator[Case]:
+    """The disk has no room left from any byte or name on: alone, and with caches near their limit, which must yield."""
+    for error in (errno.ENOSPC, errno.EDQUOT):
+        for cached in (0, 3):
+            for left in range(0, 5_500, 61 * every):
+                text = f"room for {left} bytes beside {cached} caches, then {errno.errorcode[error]}"
+                yield text, _full_then_revived(room, cached, error, left=left)
+            for names in range(14):
+                text = f"room for {names} names beside {cached} caches, then {errno.errorcode[error]}"
+                yield text, _full_then_revived(room, cached, error, names=names)
+
+
+CACHE_BYTES = 6_000
+
+
+def _full_then_revived(room: Path, cached: int, error: int, *, left: int = 100_000, names: int = 1_000) -> str:
+    """Live a session until the disk is full, then revive it on one that has room; every cache may be lost for it."""
+    root = Path(tempfile.mkdtemp(dir=room))
+    (root / "kv").mkdir()
+    for number in range(cached):
+        (root / "kv" / f"{number}.kv").write_bytes(MAGIC + bytes(CACHE_BYTES))
+    small = Small(root, 0)
+    small.error = error
+    small.size, small.names = small.taken()[0] + left, small.taken()[1] + names
+    disk = YieldingDisk(root, KINDS, Allowance(reserve_bytes=0), under=small)
+    runs: list[str] = []
+    try:
+        live(start(root, runs.append, disk))
+        failed = ""
+    except (TraceError, ConfigError) as stopped:
+        failed = str(stopped)
+    traces = list(root.glob("sessions/*/trace.cbor"))
+    wrong = ""
+    if failed and any(removed.exists() for removed in root.glob("kv/*.kv")):
+        wrong = f"stopped though caches could yield: {failed}"
+    elif runs and not traces:
+        wrong = "a tool ran and there is no session"
+    elif list(root.rglob("*.new")):
+        wrong = "something half written was left behind"
+    elif any(not isinstance(examine_file(trace).verdict, Clean) for trace in traces):
+        wrong = "the trace is not whole"
+    elif traces:
+        wrong = _revived(traces[0].parent, runs)
+    elif list(root.glob("sessions/*")):
+        wrong = "a session that could not begin was left behind"
+    shutil.rmtree(root)
+    return wrong
 
 
 def caches(room: Path, every: int = 1) -> Iterator[Case]:

@@ -21,6 +21,7 @@ EVERY = {
     "killed": 9,
     "power cut": 7,
     "failing disk": 5,
+    "full disk": 13,
     "caches": 25,
     "heads": 25,
     "program": 16,

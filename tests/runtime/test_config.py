@@ -38,3 +38,17 @@ def test_an_import_that_fails_names_the_package_to_install(tmp_path: Path):
     file.write_text("import no_such_gpio.lines\n")
     with pytest.raises(ConfigError, match="pip install no_such_gpio"):
         load_agent(str(file))
+
+
+def test_the_state_folder_may_be_named_alone_or_in_a_section_with_what_caches_may_take(tmp_path):
+    (tmp_path / "edgeagent.toml").write_text('state = "/var/lib/edgeagent"\n')
+    assert read_settings(None, beside=tmp_path).state.folder == "/var/lib/edgeagent"
+    (tmp_path / "edgeagent.toml").write_text('[state]\nfolder = "/var/lib/edgeagent"\ncache_mb = 1.5\n')
+    state = read_settings(None, beside=tmp_path).state
+    assert (state.folder, state.cache_mb, state.reserve_mb) == ("/var/lib/edgeagent", 1.5, None)
+
+
+def test_a_negative_limit_of_caches_is_refused_by_name(tmp_path):
+    (tmp_path / "edgeagent.toml").write_text("[state]\ncache_mb = -1\n")
+    with pytest.raises(ConfigError, match="cache_mb"):
+        read_settings(None, beside=tmp_path)

@@ -122,3 +122,20 @@ def test_a_torn_trace_stays_torn_until_there_is_room(tmp_path: Path) -> None:
     directory = torn(tmp_path)
     reopen(directory, nothing, full(tmp_path)).close()
     assert isinstance(examine_file(directory / "trace.cbor").verdict, Torn)
+
+
+def test_on_a_small_partition_every_session_begins_and_every_trace_is_whole(tmp_path: Path) -> None:
+    """As `test_partitions.py` does on mounted ones: 20 kB a session, with caches that alone would fill the disk."""
+    small = Small(tmp_path, 120_000)
+    for number in range(12):
+        disk = YieldingDisk(tmp_path, KINDS, under=small)
+        session = start(tmp_path, nothing, disk)
+        live(session)
+        disk.write_cache(session.directory / "kv" / "session.kv", b"edgeagent-kv\n", bytes(25_000))
+        disk.write_cache(tmp_path / "kv" / f"{number % 2}.kv", b"edgeagent-kv\n", bytes(20_000))
+    traces = list(tmp_path.glob("sessions/*/trace.cbor"))
+    assert len(traces) == 12
+    assert all(isinstance(examine_file(trace).verdict, Clean) for trace in traces)
+    kept = sum(p.stat().st_size for p in tmp_path.rglob("*.kv"))
+    assert 0 < kept <= small.size // 2
+    assert small.size - small.taken()[0] >= small.size // 4

@@ -25,7 +25,7 @@ VERBS = {
     "policy": "Explain an agent's rules, and try them on recorded sessions.",
     "replay": "Fold a trace again and compare it with what was recorded.",
     "run": "Ask an agent once.",
-    "sessions": "List, show, remove and export sessions.",
+    "sessions": "List, show, remove, prune and export sessions.",
     "trace": "Look into traces.",
 }
 """Each verb is a click command of that name in the module of that name; its help line stands here so that

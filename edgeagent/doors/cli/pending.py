@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from edgeagent.core.effects import AskUser, CallTool, Effect
 from edgeagent.core.events import Cancelled, EffectLost, Event, UserDecided
-from edgeagent.core.state import AwaitingCalls, PendingCall, State
+from edgeagent.core.state import PendingCall, State, calls_out
 
 
 class Pending:
@@ -19,7 +17,7 @@ class Pending:
 
     def begin(self, state: State) -> None:
         """Take what is out from the state of a session that is resumed."""
-        self._calls = {call.effect_id: call for call in _calls_out(state)}
+        self._calls = {call.effect_id: call for call in calls_out(state)}
 
     def follow(self, event: Event, effects: tuple[Effect, ...]) -> PendingCall | None:
         """Follow one transition; return the call that was lost in it and is not made again."""
@@ -39,16 +37,3 @@ class Pending:
             return None
         self.unknown.append(lost)
         return lost
-
-
-def _calls_out(state: State) -> Iterator[PendingCall]:
-    """The calls that are running, those of sub-agents too."""
-    if not isinstance(state.phase, AwaitingCalls):
-        return
-    below = {child.effect_id: child.state for child in state.children if child.state is not None}
-    for call in state.phase.calls:
-        inner = below.get(call.effect_id)
-        if inner is not None:
-            yield from _calls_out(inner)
-        elif call.answer is None:
-            yield call

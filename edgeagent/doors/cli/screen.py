@@ -20,6 +20,7 @@ from edgeagent.doors.cli.pending import Pending
 from edgeagent.doors.cli.terminal import arguments_text, ask, can_ask, fit_for, tell, tell_row
 from edgeagent.errors import ExitCode
 from edgeagent.runtime.door import Decision
+from edgeagent.runtime.fate import Fate
 
 SHOWN_MAX = 300
 """Characters of a result that the activity line shows; the trace has all of it."""
@@ -196,6 +197,14 @@ def unknown_text(call: PendingCall) -> str:
     """What a person must know of a call that was cut off."""
     called = f"{call.tool}({arguments_text(call.arguments)})"
     return f"unknown: {called} was interrupted; it may have happened or not. Check before you have it done again"
+
+
+def fate_text(fate: Fate) -> str:
+    """What a person must know who looks at a session in which a call may have happened or not."""
+    called = f"{fate.tool}({arguments_text(fate.arguments)})"
+    if fate.is_lost:
+        return f"{called} was interrupted (record {fate.seq}); it may have happened or not"
+    return f"{called} has no result (record {fate.seq}): it is running, or it may have happened or not"
 
 
 def unasked_text(question: AskUser) -> str:

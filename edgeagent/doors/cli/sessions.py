@@ -1,4 +1,4 @@
-"""`edgeagent sessions`: list, show, remove and export sessions; `fork` begins a new one from an old one's records."""
+"""`edgeagent sessions`: list, show, remove, prune and export them; `fork` begins a new one from an old one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ import click
 
 from edgeagent.core.events import UserSaid
 from edgeagent.doors.cli.options import root_named, state_option
-from edgeagent.doors.cli.terminal import private_file, tell, tell_row
+from edgeagent.doors.cli.screen import fate_text
+from edgeagent.doors.cli.sessions_prune import prune_command
+from edgeagent.doors.cli.terminal import arguments_text, private_file, tell, tell_row
 from edgeagent.errors import ConfigError, EdgeAgentError, ExitCode
+from edgeagent.runtime.fate import unknown_calls
 from edgeagent.runtime.folder import (
     ABOUT_NAME,
+    SNAPSHOT_NAME,
     TRACE_NAME,
     directories,
     find_directory,
@@ -24,9 +28,10 @@ from edgeagent.runtime.folder import (
     read_about,
     remove_directory,
 )
+from edgeagent.runtime.fork import fork_session
+from edgeagent.runtime.keys import KV_NAME
 from edgeagent.runtime.rebuild import is_lost
 from edgeagent.runtime.recording import agent_name
-from edgeagent.runtime.resume import fork_session
 from edgeagent.runtime.vouched import examine_session
 from edgeagent.trace.recover import Clean, Damaged
 
@@ -42,22 +47,26 @@ class Row:
     last_ms: int
     condition: str
     first_words: str
+    unknown: tuple[str, ...] = ()
 
 
 @click.group(invoke_without_command=True)
 @click.pass_context
 def sessions(context: click.Context) -> Any:
-    """List, show, remove and export sessions; without a word, list them."""
+    """List, show, remove, prune and export sessions; without a word, list them."""
     if context.invoked_subcommand is None:
         return context.invoke(list_sessions)
     return None
+
+
+sessions.add_command(prune_command)
 
 
 @sessions.command("list")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a session.")
 @state_option
 def list_sessions(as_json: bool, state: Path | None) -> int:
-    """List all sessions, oldest first; damaged ones too."""
+    """List all sessions, oldest first; damaged ones too, and how many calls of each may have happened or not."""
     rows = [describe(d) for d in directories(root_named(state))]
     for row in rows:
         if as_json:
@@ -75,7 +84,10 @@ def list_sessions(as_json: bool, state: Path | None) -> int:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @state_option
 def show(session: str, as_json: bool, state: Path | None) -> int:
-    """Show what SESSION is: its agent, model, size and condition. `edgeagent trace show` shows its records."""
+    """Show what SESSION is: its agent, model, size and condition. `edgeagent trace show` shows its records.
+
+    `bytes a turn` is what a turn writes to its trace, `bytes a close` what ending the program wrote of caches.
+    """
     directory = find_directory(root_named(state), session)
     row: dict[str, Any] = {**describe(directory).__dict__, "directory": str(directory)}
     try:
@@ -84,12 +96,16 @@ def show(session: str, as_json: bool, state: Path | None) -> int:
         row |= {"forked_from": about.forked_from} if about.forked_from else {}
     except ConfigError as error:
         row["about"] = str(error)
-    row["bytes"] = sum(f.stat().st_size for f in directory.rglob("*") if f.is_file())
+    sizes = {f: f.stat().st_size for f in directory.rglob("*") if f.is_file()}
+    traced = sum(size for f, size in sizes.items() if f.name.startswith(TRACE_NAME))
+    kept = sum(size for f, size in sizes.items() if f.name == SNAPSHOT_NAME or f.parent.name == KV_NAME)
+    row |= {"bytes": sum(sizes.values()), "bytes_a_turn": round(traced / max(1, row["turns"])), "bytes_a_close": kept}
     if as_json:
         tell_row(row)
     else:
         for name, value in row.items():
-            tell(f"{name.replace('_', ' '):12} {value}")
+            for each in value if isinstance(value, tuple) else (value,):
+                tell(f"{name.replace('_', ' '):12} {each}")
     return int(ExitCode.DONE)
 
 
@@ -146,27 +162,38 @@ def describe(directory: Path) -> Row:
         found = examine_session(directory / TRACE_NAME)
     except EdgeAgentError:
         return Row(directory.name, agent, 0, 0, 0, "not started", "")
+    unknown = tuple(fate_text(fate) for fate in unknown_calls(directory, found))
     said = [r.event.text for r in found.records if isinstance(r.event, UserSaid)]
     last_ms = found.records[-1].event.at_ms if found.records else 0
     condition = "ok" if isinstance(found.verdict, Clean) and not is_lost(directory) else "recoverable"
+    condition = f"{len(unknown)} unknown" if unknown else condition
     condition = f"damaged at {found.verdict.offset}" if isinstance(found.verdict, Damaged) else condition
     first = " ".join(said[0].split())[:60] if said else ""
-    return Row(directory.name, agent, len(found.records), len(said), last_ms, condition, first)
+    return Row(directory.name, agent, len(found.records), len(said), last_ms, condition, first, unknown)
 
 
 @click.command()
 @click.argument("session")
 @click.option("--at", type=click.IntRange(min=1), help="How many records to take over; default: all.")
+@click.option("--again", is_flag=True, help="What SESSION did after these records may be done again, unasked.")
+@click.option("--agent", metavar="AGENT", help="The agent that SESSION was recorded with, if it is not there any more.")
 @state_option
-def fork(session: str, at: int | None, state: Path | None) -> int:
+def fork(session: str, at: int | None, again: bool, agent: str | None, state: Path | None) -> int:
     """Begin a new session from the first records of SESSION; prints its id. SESSION is not changed.
 
-    What was outstanding at that record is unknown to the new session; nothing that was done is done again.
+    What was outstanding at that record is unknown to the new session. What SESSION did after it has happened, and is
+    not done again by itself: it counts for rules and budgets `per` session, and before the very same call of a tool
+    that is not idempotent a person is asked; without one it is refused. Those calls are listed on stderr.
 
     \b
     Example:
       edgeagent run --resume "$(edgeagent fork 20261130-204500-1a2b --at 12)" "Now the south valve."
     """
     root = root_named(state)
-    tell(fork_session(root, find_directory(root, session), at=at).name)
+    source = find_directory(root, session)
+    forked = fork_session(root, source, at=at, again=again, agent=agent)
+    for tool, arguments in forked.once:
+        called = f"{tool}({arguments_text(arguments)})"
+        tell(f"{source.name} went on to make {called}; the fork asks before it makes that call again", err=True)
+    tell(forked.directory.name)
     return int(ExitCode.DONE)

@@ -55,7 +55,11 @@ def fit_for(stream: TextIO, text: str) -> str:
 
 def arguments_text(arguments: str) -> str:
     """A call's arguments as a person reads them."""
-    return shown(", ".join(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in json.loads(arguments).items()))
+    try:
+        named = json.loads(arguments).items()
+    except (ValueError, AttributeError):
+        return shown(arguments)  # A trace from elsewhere may hold anything.
+    return shown(", ".join(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in named))
 
 
 def can_ask() -> bool:

@@ -13,6 +13,7 @@ from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Ef
 from edgeagent.core.events import (
     CALL_ODDS,
     CALL_ODDS_NEEDED,
+    EffectLost,
     Event,
     ModelAnswered,
     ModelFailed,
@@ -25,9 +26,10 @@ from edgeagent.core.state import State
 from edgeagent.core.text import shown
 from edgeagent.doors.cli import trace_export, trace_file, trace_sign
 from edgeagent.doors.cli.options import find_trace_named, state_option
-from edgeagent.doors.cli.screen import clock_text
-from edgeagent.doors.cli.terminal import private_file, tell, tell_row
+from edgeagent.doors.cli.screen import clock_text, fate_text
+from edgeagent.doors.cli.terminal import arguments_text, private_file, tell, tell_row
 from edgeagent.errors import EdgeAgentError
+from edgeagent.runtime.fate import unknown_calls
 from edgeagent.runtime.recording import Recording, effects_of, load_recording, records_of
 from edgeagent.trace.export.page import page
 from edgeagent.trace.export.turns import Turn, Use, turns_of
@@ -100,6 +102,8 @@ def show(
         tell(f"turn {turn.number}: {turn.outcome}; " + ", ".join(_use_text(use) for use in turn.uses))
         for reason in turn.refusals:
             tell(f"    {reason}")
+    for fate in unknown_calls(path.parent, found):
+        tell(f"unknown: {fate_text(fate)}")
     if isinstance(found.verdict, Torn):
         tell(f"a torn end of {found.verdict.size} bytes follows ({found.verdict.because})", err=True)
 
@@ -164,6 +168,7 @@ def _write_page(file: Path, path: Path, found: Examined, told: _Told, rows: list
     about = told.recording.about if told.recording else None
     facts = [("records", str(len(found.records))), ("bytes", str(path.stat().st_size)), ("head", found.head.hex()[:16])]
     facts += [("agent", about.agent), ("model", Path(about.model).name), ("edgeagent", about.version)] if about else []
+    facts += [("unknown", fate_text(fate)) for fate in unknown_calls(path.parent, found)]
     title = f"Session {about.id if about else path}"
     with private_file(file) as out:
         out.write(page(title, facts, told.turns(), rows).encode())
@@ -196,6 +201,8 @@ def _event_text(event: Event) -> str:
             return f"{agent}, edgeagent {version}"
         case UserSaid(text=text) | ModelAnswered(text=text):
             return _short(text)
+        case EffectLost(tool=tool, arguments=arguments) if tool:
+            return f"unknown: {tool}({_short(arguments_text(arguments))})"
         case ToolReturned(value=value):
             return _short(value)
         case ToolFailed(message=message) | ModelFailed(message=message):

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import hmac
 import platform
-import struct
 from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,16 +24,12 @@ import llama_cpp
 
 from edgeagent.driver.llama.batch import BATCH_TOKENS
 from edgeagent.driver.llama.engine import Engine
+from edgeagent.driver.llama.kv_head import FORMAT, HASH_BYTES, HEAD_BYTES_MAX, LENGTH, MAGIC
 from edgeagent.driver.llama.scoring_slots import Shelf
 from edgeagent.errors import ModelError
 from edgeagent.trace.disk import DISK, Disk
 from edgeagent.version import __version__
 
-FORMAT = 2
-MAGIC = b"edgeagent-kv\n\0\0\0"
-HASH_BYTES = 32
-LENGTH = struct.Struct("<I")
-HEAD_BYTES_MAX = 1 << 20
 FILE_BYTES_MAX = 64 << 20
 """The most one file may take: 2,800 tokens of SmolLM2 (23 kB each), 3,500 of Gemma 3 270M (18 kB)."""
 

@@ -19,7 +19,7 @@ import orjson
 from edgeagent.core.agent import Agent
 from edgeagent.core.budget import Limit
 from edgeagent.core.effects import AskModel, AskUser, CallTool, Effect
-from edgeagent.core.events import Event, ModelFailure, SessionStarted, ToolFailure, ToolReturned
+from edgeagent.core.events import EffectLost, Event, ModelFailure, SessionStarted, ToolFailure, ToolReturned
 from edgeagent.core.state import State
 from edgeagent.core.values import Choice, Outcome, Stop, canonical_json, read_json
 from edgeagent.trace.record import Record, named_fields
@@ -116,7 +116,7 @@ def _row(record: Record, kind: str, value: Event | Effect, veil: Veil, tools: Ma
     effect_id = named.pop("effect_id", None)
     tool = named.pop("tool", None) or tools.get(effect_id or 0, "")
     fields: Row = {k: v for k, v in named.items() if k not in ("type", "at_ms")}
-    if isinstance(value, CallTool | AskUser):
+    if isinstance(value, CallTool | AskUser) or (isinstance(value, EffectLost) and value.tool):
         fields = {"arguments": veil.arguments(value.tool, value.arguments)} | _veiled(fields, veil, "arguments")
     elif isinstance(value, ToolReturned):
         fields = {"value": veil.hash(value.value), "micros": value.micros}
