@@ -225,6 +225,8 @@ def _killed_then_revived(room: Path, disk: Disk, *, second: int, tool: tuple[str
     wrong = "a tool ran before there was a session" if ran and not found else ""
     if found:
         wrong = _revived(found[0], ran)
+        if not wrong and list(root.rglob("*.new")):
+            wrong = "what was half written is still there"
     shutil.rmtree(root)
     return wrong
 

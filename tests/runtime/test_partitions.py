@@ -6,9 +6,11 @@ disk that only counts.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from edgeagent import Agent, tool
 from edgeagent.core.agent import Agent as AnyAgent
 from edgeagent.driver.llama.kv_head import MAGIC
 from edgeagent.driver.scripted import ScriptedModel
-from edgeagent.errors import EdgeAgentError
+from edgeagent.errors import EdgeAgentError, ExitCode
 from edgeagent.runtime.attached import Attached
 from edgeagent.runtime.config import ModelSettings
 from edgeagent.runtime.door import QuietDoor
@@ -30,7 +32,8 @@ from edgeagent.trace.recover import Clean
 
 pytestmark = pytest.mark.slow
 
-KB, MB = 1_000, 1_000_000
+ROOT = Path(__file__).parents[2]
+MB = 1_000_000
 SESSION_BYTES, AGENT_BYTES, TEXTS_BYTES = 7 * MB, 4 * MB, 3 * MB
 """What SmolLM2's memory takes of a session of 300 tokens, of its agent, and of its tools' texts."""
 
@@ -172,3 +175,70 @@ def test_the_real_model_answers_on_a_small_partition(tmp_path: Path, smollm2: Pa
             before = now
         assert len(list(state.glob("sessions/*/trace.cbor"))) == 3
         assert (before > MB) == (size != "600k"), "saved memories fit on the larger ones only"
+
+
+AGENT = """
+from edgeagent import Agent, tool
+
+@tool(idempotent=False, effect="write")
+def set_valve(valve: str, seconds: int) -> str:
+    "Open a valve for some seconds."
+    return f"{valve} is open for {seconds} s"
+
+agent = Agent("gardener", "You open valves.", [set_valve])
+"""
+
+
+def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """The command, as a user starts it."""
+    environment = {**os.environ, "EDGEAGENT_STATE": str(folder / "state"), "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "edgeagent", *map(str, arguments)]
+    return subprocess.run(command, cwd=folder, env=environment, input="", capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A folder with an agent, a script, and a state folder of 600 kB in which one session has answered."""
+    (tmp_path / "agent.py").write_text(AGENT)
+    (tmp_path / "script.json").write_text(json.dumps([CALL, "It is open."] * 9))
+    for _ in mounted(tmp_path / "state", "600k"):
+        assert run(tmp_path, "run", "agent.py", "Open it.", "--model", "script:script.json").returncode == 0
+        yield tmp_path
+
+
+def test_a_session_is_read_on_a_read_only_file_system_and_its_last_answer_said_again(small: Path) -> None:
+    remount(small / "state", "ro")
+    again = run(small, "run", "--continue")
+    assert (again.returncode, again.stdout) == (0, "It is open.\n")
+    asked = run(small, "run", "--continue", "And now?")
+    assert asked.returncode == 6
+    assert "can be read but not written (Read-only file system)" in asked.stderr
+    begun = run(small, "run", "agent.py", "Open it.", "--model", "script:script.json")
+    assert begun.returncode == 2
+    assert "Read-only file system" in begun.stderr
+    for looking in (("sessions", "list"), ("sessions", "prune", "--dry-run", "--keep", 0), ("trace", "check")):
+        assert run(small, *looking).returncode == 0
+    remount(small / "state", "rw")
+    assert run(small, "run", "--continue", "And now?").returncode == 0
+
+
+def test_a_session_goes_on_as_far_as_it_can_on_a_full_disk_and_wholly_once_there_is_room(small: Path) -> None:
+    filling = small / "state" / "photographs"
+    with contextlib.suppress(OSError), filling.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(512))
+    again = run(small, "run", "--continue")
+    assert (again.returncode, again.stdout) == (0, "It is open.\n")
+    long = "And now? " * 150
+    answers = [run(small, "run", "--continue", long) for _ in range(6)]  # The last page may have had some room.
+    assert answers[-1].returncode == 6
+    assert "No space left on device" in answers[-1].stderr
+    assert run(small, "trace", "check").returncode == 0
+    filling.unlink()
+    # Where its head found no room, a call that is on record has not left; it is said to be unknown and not made again.
+    assert run(small, "run", "--continue").returncode in (ExitCode.DONE, ExitCode.UNKNOWN)
+    assert run(small, "run", "--continue", "And now?").returncode == 0
+
+
+def remount(place: Path, how: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{how}", str(place)], check=True)
