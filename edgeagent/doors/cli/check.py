@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -74,7 +74,7 @@ def _checks(agent_spec: str | None, cpu: bool, options: dict[str, Any]) -> Itera
     def load() -> str:
         rules = operator_rules(options.get("config"), beside=agent_path(agent_spec).parent)
         loaded.append(with_dialect(with_rules(load_agent(agent_spec), rules), _dialect(settings)))
-        return f"{loaded[0].name}: {len(loaded[0].tools)} tools, {len(loaded[0].policies)} rules"
+        return f"{loaded[0].name}: {_count(loaded[0].tools, 'tool')}, {_count(loaded[0].policies, 'rule')}"
 
     yield "agent", load
     if loaded:
@@ -85,6 +85,10 @@ def _checks(agent_spec: str | None, cpu: bool, options: dict[str, Any]) -> Itera
     yield "meaning", lambda: _look_at_meaning(settings)
     if loaded:
         yield "model", lambda: _look_at_model(loaded[0], settings, verbose=options.get("verbose", False))
+
+
+def _count(of: Sequence[object], what: str) -> str:
+    return f"{len(of)} {what}{'' if len(of) == 1 else 's'}"
 
 
 def _dialect(settings: Settings) -> str:
@@ -109,7 +113,7 @@ def _look_at_shapes(agent: Agent, settings: Settings) -> str:
 
 def _look_at_rules(agent: Agent) -> str:
     guard_of(agent)
-    return f"{len(agent.policies)} rules hold for this agent" if agent.policies else "there are none"
+    return f"{_count(agent.policies, 'rule')} of this agent" if agent.policies else "there are none"
 
 
 def _look_at_cpu() -> str:

@@ -22,6 +22,7 @@ VERBS = {
     "fork": "Begin a new session from an old one's records.",
     "grammar": "Print what an agent's model may write, or check the grammars that are kept.",
     "model": "Fetch, add, list, verify and remove model files.",
+    "new": "Write a commented agent and its test, to begin from.",
     "policy": "Explain an agent's rules, and try them on recorded sessions.",
     "replay": "Fold a trace again and compare it with what was recorded.",
     "run": "Ask an agent once.",
