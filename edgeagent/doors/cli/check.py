@@ -64,6 +64,17 @@ def check(agent: str | None, cpu: bool, as_json: bool, **options: Any) -> int:
     return int(code)
 
 
+def failures_of(agent: str, options: dict[str, Any]) -> dict[str, str]:
+    """What is wrong with an agent, by the name of the check; empty if nothing is."""
+    failed: dict[str, str] = {}
+    for name, look in _checks(agent, False, options):
+        try:
+            look()
+        except EdgeAgentError as error:
+            failed[name] = str(error)
+    return failed
+
+
 def _checks(agent_spec: str | None, cpu: bool, options: dict[str, Any]) -> Iterator[Check]:
     if agent_spec is None or cpu:
         yield "cpu", _look_at_cpu

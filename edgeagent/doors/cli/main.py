@@ -19,6 +19,7 @@ VERBS = {
     "check": "Find everything that could fail later, before anything runs.",
     "console": "Watch a serial line live, and break in.",
     "device": "List serial ports, identify a console, check a profile.",
+    "doctor": "Say whether this board is fit for an agent.",
     "fork": "Begin a new session from an old one's records.",
     "grammar": "Print what an agent's model may write, or check the grammars that are kept.",
     "model": "Fetch, add, list, verify and remove model files.",
