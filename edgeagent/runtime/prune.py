@@ -18,6 +18,7 @@ from edgeagent.driver.llama.kv_head import marks_of
 from edgeagent.errors import ConfigError, EdgeAgentError
 from edgeagent.models.store import models
 from edgeagent.runtime.caches import clear_shared_leftovers, state_disk
+from edgeagent.runtime.fate import unknown_calls
 from edgeagent.runtime.folder import TRACE_NAME, directories, find_directory, locked, read_about, remove_directory
 from edgeagent.runtime.recording import effects_of, load_recording, records_of, start_of
 from edgeagent.runtime.snapshot import sealed_state
@@ -131,6 +132,8 @@ def _why_unfinished(directory: Path) -> str:
         return "its trace is damaged, and may be mended"
     if not found.records and found.header is None:
         return ""
+    if unknown := unknown_calls(directory, found):
+        return f"what became of a call is not known: {unknown[-1].tool}({unknown[-1].arguments})"
     state = sealed_state(directory, found) or _folded(path)
     waits = isinstance(state.phase, AwaitingCalls) and any(
         c.question_id and c.answer is None for c in state.phase.calls

@@ -17,7 +17,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -85,6 +85,8 @@ class YieldingDisk(Disk):
         self._kinds, self._allowance, self._tell, self._under = kinds, allowance, tell, under
         self._has_told = self._is_spent = False
         self._latest_ns = 0
+        self._own: set[Path] = set()
+        """What was written or of use here: none of it yields to another, or each close would write it all again."""
         self.written = 0
         """Bytes that were written: what a card is worn by."""
 
@@ -137,16 +139,18 @@ class YieldingDisk(Disk):
         if error.errno not in NO_ROOM:
             return False
         short = self._reserve() - self._free()
-        return self._remove(short, vouching=False) or self._remove(YIELD_BYTES, vouching=True)
+        return self._remove(short) or self._remove(YIELD_BYTES, vouching=True)
 
     def keep_reserve(self) -> None:
         """Remove the caches used longest ago while less is free than is kept for traces."""
         short = self._reserve() - self._free()
         if short > 0 or not self._has_names():
-            self._is_spent = not self._remove(short, vouching=False)
+            self._is_spent = not self._remove(short)
 
     def write_cache(self, path: Path, *content: Block) -> bool:
         """Put a cache at `path` if there is room, or others that were used before it give it; says once if not."""
+        if self._allowance.limit_bytes == 0:
+            return False  # None are wanted.
         size = sum(map(len, content))
         because = self._made_room(path, size + 2 * BLOCK_BYTES)
         if not because:
@@ -158,6 +162,7 @@ class YieldingDisk(Disk):
 
     def was_used(self, path: Path) -> None:
         """Let the others yield before this one."""
+        self._own.add(path)
         if not self._latest_ns:
             self.caches()
         self._latest_ns = max(time.time_ns(), self._latest_ns + 1)
@@ -173,7 +178,7 @@ class YieldingDisk(Disk):
     def _made_room(self, path: Path, needed: int) -> str:
         """Remove what must yield to a cache of that size; why it cannot be, or ''. Removes nothing then."""
         caches = self.caches()
-        others = [c for c in caches if c.path != path and not c.kind.vouches]
+        others = [c for c in caches if c.path not in {path, *self._own} and not c.kind.vouches]
         taken = sum(c.size for c in caches if c.path != path)
         limit = self._limit(sum(c.room for c in caches))
         free, reserve = self._free(), self._reserve()
@@ -201,7 +206,7 @@ class YieldingDisk(Disk):
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 write_atomically(self._under, path, *content)
             except OSError as error:
-                if is_last or error.errno not in NO_ROOM or not self._remove(size, vouching=False):
+                if is_last or error.errno not in NO_ROOM or not self._remove(size, keep=self._own):
                     return f"{path.parent}: {error.strerror or error}"
             else:
                 break
@@ -210,10 +215,10 @@ class YieldingDisk(Disk):
         self.was_used(path)
         return ""
 
-    def _remove(self, needed: int, *, vouching: bool) -> bool:
+    def _remove(self, needed: int, *, vouching: bool = False, keep: Collection[Path] = ()) -> bool:
         """Remove what was used longest ago until so much is free; whether anything was."""
         freed, any_removed = 0, False
-        for cache in self.caches():
+        for cache in (each for each in self.caches() if each.path not in keep):
             if (freed >= needed and any_removed) or (cache.kind.vouches and not vouching):
                 break
             if removed(cache):

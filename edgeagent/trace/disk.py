@@ -75,6 +75,7 @@ class Disk:
     def write_cache(self, path: Path, *content: Block) -> bool:
         """Put a cache at `path`, whole or not at all; False if it was not written, which costs only time."""
         try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             write_atomically(self, path, *content)
         except OSError:
             return False

@@ -15,16 +15,17 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from edgeagent import Agent, tool
 from edgeagent import open as open_agent
-from edgeagent.core.events import UserSaid
+from edgeagent.core.events import ModelAnswered, UserSaid
 from edgeagent.driver.llama.kv_head import LENGTH, MAGIC
 from edgeagent.errors import ConfigError
 from edgeagent.runtime.folder import directories
 from edgeagent.runtime.model import Script
 from edgeagent.runtime.prune import Plan, Wanted, plan_of, prune, why_it_stays
 from edgeagent.runtime.session import Session
+from edgeagent.runtime.vouched import accept
 from edgeagent.trace.file import examine_file
 from edgeagent.version import __version__
-from tests.crash.world import QUICK, live, start  # the path above makes it importable
+from tests.crash.world import QUICK, live, revive, start  # the path above makes it importable
 
 NOW_MS = time.time_ns() // 1_000_000
 DAY_MS = 86_400_000
@@ -151,6 +152,17 @@ def test_an_unknown_fate_keeps_its_session(tmp_path: Path) -> None:
     snapshot.write_snapshot(directory, with_dialect(PAYER, "plain"), unknown, len(found.records), found.head)
     assert gone(tmp_path, Wanted(keep=0)) == []
     assert "what became of a call" in why_it_stays(directory)
+
+
+def test_a_call_that_a_crash_took_keeps_its_session_whatever_was_said_since(tmp_path: Path) -> None:
+    killed = start(tmp_path, lambda _: None, QUICK)
+    live(killed)
+    path, events = killed.trace_path, examine_file(killed.trace_path).records
+    intent = next(r for r in events if isinstance(r.event, ModelAnswered))
+    path.write_bytes(path.read_bytes()[: intent.offset + intent.size])
+    accept(killed.directory)
+    revive(killed.directory, lambda _: None, QUICK)
+    assert why_it_stays(killed.directory) == 'what became of a call is not known: pay({"bill":1})'
 
 
 def test_a_session_of_which_nothing_can_be_told_stays(tmp_path: Path) -> None:

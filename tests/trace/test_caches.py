@@ -33,7 +33,12 @@ def disk_of(root: Path, size: int = 10_000 * KB, allowance: Allowance = FREE, **
 
 
 def keep(disk: YieldingDisk, *names: str, size: int = 100 * KB) -> list[bool]:
-    return [disk.write_cache(disk.root / "kv" / f"{name}.kv", MAGIC, bytes(size)) for name in names]
+    """Write caches of these names, each as another program would."""
+    outcomes = []
+    for name in names:
+        disk._own.clear()
+        outcomes.append(disk.write_cache(disk.root / "kv" / f"{name}.kv", MAGIC, bytes(size)))
+    return outcomes
 
 
 def kept(root: Path) -> set[str]:
@@ -52,6 +57,23 @@ def test_a_cache_that_is_used_outlives_those_that_are_not(tmp_path: Path) -> Non
     disk.was_used(tmp_path / "kv" / "a.kv")
     keep(disk, "d")
     assert kept(tmp_path) == {"a", "c", "d"}
+
+
+def test_caches_of_one_program_do_not_push_each_other_out_and_wear_the_disk(tmp_path: Path) -> None:
+    first = disk_of(tmp_path, allowance=Allowance(limit_bytes=250 * KB, reserve_bytes=0))
+    paths = [tmp_path / "kv" / f"{name}.kv" for name in "abc"]
+    assert [first.write_cache(path, MAGIC, bytes(100 * KB)) for path in paths] == [True, True, False]
+    second = disk_of(tmp_path, allowance=Allowance(limit_bytes=250 * KB, reserve_bytes=0))
+    second.was_used(paths[0])
+    assert second.write_cache(paths[2], MAGIC, bytes(100 * KB))
+    assert kept(tmp_path) == {"a", "c"}
+
+
+def test_where_no_caches_are_wanted_none_are_written_and_nothing_is_said(tmp_path: Path) -> None:
+    said: list[str] = []
+    disk = disk_of(tmp_path, allowance=Allowance(limit_bytes=0), tell=said.append)
+    assert keep(disk, "a") == [False]
+    assert (said, list(tmp_path.iterdir())) == ([], [])
 
 
 def test_a_clock_that_goes_back_makes_no_new_cache_the_oldest(tmp_path: Path) -> None:
@@ -275,6 +297,7 @@ def test_two_processes_that_remove_at_once_get_in_nobodys_way(tmp_path: Path) ->
     def work(disk: YieldingDisk, name: str) -> None:
         try:
             for number in range(40):
+                disk._own.clear()
                 assert disk.write_cache(tmp_path / "kv" / f"{name}{number}.kv", MAGIC, bytes(60 * KB))
         except BaseException as error:  # whatever it is, the test must see it
             failures.append(error)

@@ -75,8 +75,7 @@ class KvStore:
                 for (each, sequence), state in zip(places.items(), states, strict=True)
             ]
             head = _head(fingerprint(engine), parts)
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        except (OSError, ModelError):
+        except ModelError:
             return False
         return self.disk.write_cache(self.path(name), MAGIC, self._seal(head, *states), head, *states)
 
@@ -188,8 +187,9 @@ class SavedMemory:
         """Save the session's memory; and the agent's, what of it was not saved before. May cut the memory to it."""
         if self.beside is not None:
             self.beside.save(engine)
-        if not self.session.save(engine, SESSION_NAME) or self.prefix.path(self.prefix_name).exists():
-            return
+        self.session.save(engine, SESSION_NAME)
+        if self.prefix.path(self.prefix_name).exists():
+            return  # Else also where there was no room for the session's: it is smaller, and of use to all.
         if length := prefix_tokens():
             self.prefix.save(engine, self.prefix_name, length=length)
 

@@ -13,7 +13,7 @@ pytest.importorskip("llama_cpp")
 from edgeagent.driver.llama.batch import Beside
 from edgeagent.driver.llama.decode import Wanted, generate
 from edgeagent.driver.llama.engine import Engine
-from edgeagent.driver.llama.kv import MAGIC, KvStore, fingerprint
+from edgeagent.driver.llama.kv import MAGIC, KvStore, SavedMemory, fingerprint
 from edgeagent.trace.caches import Allowance, Kind, YieldingDisk
 from edgeagent.trace.disk import Disk
 
@@ -137,6 +137,13 @@ def test_the_oldest_memories_make_room(engine: Engine, store: KvStore, tmp_path:
         engine.prefill(prompt(engine))
         narrow.save(engine, name)
     assert sorted(p.stem for p in store.folder.glob("*.kv")) == ["b", "c"]
+
+
+def test_what_an_agent_begins_with_is_kept_where_a_sessions_memory_has_no_room(engine: Engine, tmp_path: Path) -> None:
+    engine.prefill(prompt(engine))
+    session = KvStore(tmp_path / "session", SECRET, file_bytes_max=1000)
+    SavedMemory(session, KvStore(tmp_path / "kv", SECRET), "agent").save(engine, lambda: 20)
+    assert KvStore(tmp_path / "kv", SECRET).restore(engine, "agent") == 20
 
 
 def test_a_full_disk_costs_only_the_cache(engine: Engine, tmp_path: Path) -> None:
