@@ -20,9 +20,10 @@ EngineName = Literal["auto", "llguidance", "gbnf"]
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which model, and how it runs. `context_tokens` is the window, `threads` None means one a core.
 
-    `dialect` is how the model writes calls; `auto` goes by its chat template. `temperature` 0 takes the most likely
-    token each time. `warm` keeps the model's memory on the disk between runs, some 10 MB a session. With `meaning`
-    requests are also compared by an embedder, where `e5-small` was pulled.
+    `dialect` is how the model writes calls; `auto` goes by its chat template. `template` is a chat template in place of
+    the model file's own: `chatml`, `gemma`, or a file, as seen from the folder of the settings. `temperature` 0 takes
+    the most likely token each time. `warm` keeps the model's memory on the disk between runs, some 10 MB a session.
+    With `meaning` requests are also compared by an embedder, where `e5-small` was pulled.
     """
 
     name: str = "smollm2"
@@ -30,6 +31,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     threads: int | None = None
     engine: EngineName = "auto"
     dialect: str = "auto"
+    template: str = ""
     temperature: float = 0.0
     warm: bool = True
     meaning: bool = True
@@ -70,11 +72,25 @@ def read_settings(path: Path | None, *, beside: Path | None) -> Settings:
         _check_keys(file, "state.", found.get("state"), StateSettings)
         if isinstance(found.get("state"), str):
             found["state"] = {"folder": found["state"]}
-        return msgspec.convert(found, Settings)
+        return _beside(file, msgspec.convert(found, Settings))
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror}; give another file with --config") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise ConfigError(f"{file}: {error}") from error
+
+
+def _beside(file: Path, settings: Settings) -> Settings:
+    """The settings with a template's file as it is found from anywhere. Raises ConfigError."""
+    from edgeagent.driver.llama.template import BUILT_IN
+
+    named = settings.model.template
+    if not named or named in BUILT_IN:
+        return settings
+    template = file.absolute().parent / Path(named).expanduser()
+    if not template.is_file():
+        names = ", ".join(sorted(BUILT_IN))
+        raise ConfigError(f"{file}: model.template is {named!r}: there is no file {template}, nor is it one of {names}")
+    return msgspec.structs.replace(settings, model=msgspec.structs.replace(settings.model, template=str(template)))
 
 
 def _check_keys(file: Path, section: str, found: Any, kind: type[msgspec.Struct]) -> None:

@@ -59,6 +59,7 @@ class OpenRequest(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     engine: EngineName | None = None
     dialect: str | None = None
+    template: str | None = None
     context_tokens: int | None = None
     threads: int | None = None
     verbose: bool = False
@@ -93,8 +94,8 @@ def open_session(request: OpenRequest, door: Door, model: Model | None = None) -
 def settings_of(request: OpenRequest) -> Settings:
     """The operator's settings with the request's on top. Raises ConfigError naming file and key."""
     settings = read_settings(request.config, beside=_beside(request.agent))
-    names = {"engine": "engine", "dialect": "dialect", "context_tokens": "context_tokens", "threads": "threads"}
-    given = {key: getattr(request, name) for key, name in (names | {"name": "model"}).items()}
+    names = ("engine", "dialect", "template", "context_tokens", "threads")
+    given = {name: getattr(request, name) for name in names} | {"name": request.model}
     changed = {key: value for key, value in given.items() if value is not None}
     state = replace(settings.state, folder=str(request.state or settings.state.folder))
     return replace(settings, model=replace(settings.model, **changed), state=state)

@@ -35,6 +35,7 @@ from edgeagent.trace.disk import DISK, Disk
 if TYPE_CHECKING:
     from edgeagent.driver.llama.loaded import Options
     from edgeagent.driver.llama.model import LlamaDriver, LlamaModel
+    from edgeagent.driver.llama.template import GivenTemplate
     from edgeagent.driver.meaning.embedder import Embedder
 
 SCRIPT_PREFIX = "script:"
@@ -45,6 +46,9 @@ VECTORS_FOLDER = ".vectors"
 
 AUTO, PLAIN = "auto", "plain"
 """The setting that leaves the dialect to the model's template, and the dialect of scripts."""
+
+TEMPLATE_BYTES_MAX = 1 << 20
+"""As long as a text in a model file may be; real templates have 20 kB at most."""
 
 OnText = Callable[[str], None]
 OnProgress = Callable[[int, int], None]
@@ -103,7 +107,33 @@ def dialect_of(settings: ModelSettings) -> str:
     from edgeagent.models.gguf import check_gguf
     from edgeagent.models.store import find
 
-    return dialect_for(check_gguf(find(settings.name)).chat_template or "")
+    given = given_template(settings)
+    return dialect_for(given.text if given else check_gguf(find(settings.name)).chat_template or "")
+
+
+def given_template(settings: ModelSettings) -> GivenTemplate | None:
+    """The chat template that the settings put in place of the model file's own. Raises ConfigError."""
+    from edgeagent.driver.llama.template import BUILT_IN, GivenTemplate
+
+    named = settings.template
+    if not named:
+        return None
+    source = f"model.template ({named})"
+    if named in BUILT_IN:
+        return GivenTemplate(BUILT_IN[named], source)
+    file = Path(named).expanduser()
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(TEMPLATE_BYTES_MAX + 1)
+        text = content.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        names = ", ".join(sorted(BUILT_IN))
+        raise ConfigError(f"{source}: {why}; name a file with a chat template in Jinja, or one of {names}") from error
+    if not text.strip() or len(content) > TEMPLATE_BYTES_MAX:
+        what = "has no text" if not text.strip() else f"has more than {TEMPLATE_BYTES_MAX} bytes"
+        raise ConfigError(f"{source}: the file {what}; name a file with a chat template in Jinja")
+    return GivenTemplate(text, source)
 
 
 def drivers_of(agent: Agent, model: Driver, person: PersonDriver | None = None) -> dict[type, Driver]:
@@ -171,6 +201,7 @@ def _llama_options(settings: ModelSettings, verbose: bool) -> tuple[Path, Option
         "threads": settings.threads,
         "engine": engine_named(settings.engine),
         "verbose": verbose,
+        "template": given_template(settings),
         "digest": stored.sha256 if stored else None,
         "meaning": embedder() if settings.meaning else None,
     }

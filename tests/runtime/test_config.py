@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from edgeagent.codec.dialect import dialect_for
 from edgeagent.errors import ConfigError
-from edgeagent.runtime.config import read_settings
-from edgeagent.runtime.wiring import load_agent
+from edgeagent.runtime.config import ModelSettings, read_settings
+from edgeagent.runtime.wiring import dialect_of, given_template, load_agent
 
 
 @pytest.mark.parametrize(
@@ -52,3 +53,44 @@ def test_a_negative_limit_of_caches_is_refused_by_name(tmp_path):
     (tmp_path / "edgeagent.toml").write_text("[state]\ncache_mb = -1\n")
     with pytest.raises(ConfigError, match="cache_mb"):
         read_settings(None, beside=tmp_path)
+
+
+def test_a_templates_file_is_found_from_the_folder_of_the_settings(tmp_path, monkeypatch):
+    (tmp_path / "edgeagent.toml").write_text('[model]\ntemplate = "mine.jinja"\n')
+    (tmp_path / "mine.jinja").write_text("{{ messages[0].content }}")
+    monkeypatch.chdir("/")
+    assert read_settings(None, beside=tmp_path).model.template == str(tmp_path / "mine.jinja")
+
+
+def test_a_built_in_template_is_named(tmp_path):
+    (tmp_path / "edgeagent.toml").write_text('[model]\ntemplate = "gemma"\n')
+    given = given_template(read_settings(None, beside=tmp_path).model)
+    assert given is not None
+    assert "<start_of_turn>" in given.text
+
+
+def test_a_template_that_there_is_not_names_file_key_and_those_that_there_are(tmp_path):
+    (tmp_path / "edgeagent.toml").write_text('[model]\ntemplate = "chatlm"\n')
+    with pytest.raises(ConfigError) as refused:
+        read_settings(None, beside=tmp_path)
+    assert f"{tmp_path / 'edgeagent.toml'}: model.template is 'chatlm'" in str(refused.value)
+    assert "chatml, gemma" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "Is a directory"), (b"\xff\xfe", "UTF-8"), (b" \n", "has no text"), (b"x" * (1 << 21), "has more than")],
+)
+def test_a_file_that_is_no_template_is_refused_by_key(tmp_path, content, said):
+    file = tmp_path / "mine.jinja"
+    file.mkdir() if content is None else file.write_bytes(content)
+    with pytest.raises(ConfigError, match=said) as refused:
+        given_template(ModelSettings(template=str(file)))
+    assert str(refused.value).startswith(f"model.template ({file})")
+
+
+def test_the_dialect_goes_by_the_template_that_is_given(tmp_path):
+    (tmp_path / "mine.jinja").write_text("{# <tool_call> #}")
+    assert dialect_for((tmp_path / "mine.jinja").read_text()) == "hermes"
+    gguf = tmp_path / "no.gguf"
+    assert dialect_of(ModelSettings(name=str(gguf), template=str(tmp_path / "mine.jinja"))) == "hermes"

@@ -163,7 +163,9 @@ def _look_at_model(agent: Agent, settings: Settings, *, verbose: bool) -> str:
         return "a script needs none"
     driver = llama_model(agent, settings.model, verbose=verbose)
     try:
-        return f"{driver.describe()}; calls are written in the dialect {agent.dialect.name if agent.dialect else ''}"
+        dialect = agent.dialect.name if agent.dialect else ""
+        given = f"; the chat template is {settings.model.template}" if settings.model.template else ""
+        return f"{driver.describe()}{given}; calls are written in the dialect {dialect}"
     finally:
         driver.close()
 

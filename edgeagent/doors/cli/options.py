@@ -14,7 +14,7 @@ from edgeagent.runtime.recording import find_trace
 
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --model, --engine, --dialect, --context-tokens, --threads, --config and --verbose."""
+    """Add --model, --engine, --dialect, --template, --context-tokens, --threads, --config and --verbose."""
     for option in reversed(
         (
             click.option("--model", metavar="NAME|FILE", help="A pulled model's name, or a GGUF file."),
@@ -25,6 +25,9 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
             ),
             click.option(
                 "--dialect", metavar="NAME", help="How the model writes calls. Default: by its chat template."
+            ),
+            click.option(
+                "--template", metavar="NAME|FILE", help="A chat template for the model: chatml, gemma, or a file."
             ),
             click.option("--context-tokens", type=click.IntRange(min=256), help="Size of the model's window."),
             click.option("--threads", type=click.IntRange(min=1), help="Default: one a core."),

@@ -56,11 +56,11 @@ class Engine:
         self.n_ctx = n_ctx
         self.sequences = handles.sequences
         self._handles = handles
-        self._digest = digest
-        self._cache = cache
+        self._digest, self._cache = digest, cache
         self._kept: dict[int, list[int]] = {}
         self._batch = Batch(BATCH_TOKENS)
         self._views: dict[int, NDArray[np.float32]] = {}
+        self.given_template: str | None = None  # The chat template that the operator gave in place of the file's.
         self.n_vocab = int(llama_cpp.llama_vocab_n_tokens(handles.vocab))
         self.n_swa = int(llama_cpp.llama_model_n_swa(handles.model))
 

@@ -203,6 +203,7 @@ def fingerprint(engine: Engine) -> str:
     """Everything that a saved memory depends on besides its tokens, as text."""
     parts = {
         "model": engine.model_digest,
+        **({} if engine.given_template is None else {"template": engine.given_template}),
         "n_ctx": engine.n_ctx,
         "sequences": engine.sequences,
         "batch": BATCH_TOKENS,

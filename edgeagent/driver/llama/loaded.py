@@ -27,7 +27,7 @@ from edgeagent.driver.llama.judge import SEQUENCES
 from edgeagent.driver.llama.kv import CONVERSATION, SavedMemory
 from edgeagent.driver.llama.memories import MEMORIES_BYTES_MAX, Memories
 from edgeagent.driver.llama.prepared import Prepared
-from edgeagent.driver.llama.template import Template, builtin_template
+from edgeagent.driver.llama.template import GivenTemplate, Template, builtin_template
 from edgeagent.errors import ModelError
 from edgeagent.request.meaning import Meaning
 
@@ -46,6 +46,7 @@ class Options(TypedDict, total=False):
     sequences: int
     verbose: bool
     digest: str | None
+    template: GivenTemplate | None
     meaning: Meaning | None
 
 
@@ -86,9 +87,12 @@ class Loaded:
     @classmethod
     def load(cls, path: Path, **options: Unpack[Options]) -> Self:
         """Load the model and prove that its template is rendered. Raises ModelError or GrammarError."""
+        given = options.pop("template", None)
         kind, meaning = options.pop("engine", "auto"), options.pop("meaning", None)
         engine = Engine.load(path, **{"sequences": SEQUENCES, **options})  # type: ignore[arg-type]  # mypy forgets the keys
-        template = Template(engine.template or builtin_template(engine.metadata("general.architecture") or ""))
+        engine.given_template = given.text if given else None
+        own = engine.template or builtin_template(engine.metadata("general.architecture") or "")
+        template = Template(given.text, source=given.source) if given else Template(own)
         template.start()
         return cls(engine, template, Grammars(engine, None if kind == "auto" else kind), meaning=meaning)
 

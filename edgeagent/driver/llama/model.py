@@ -171,8 +171,9 @@ class LlamaDriver:
 
     @property
     def model_digest(self) -> str:
-        """SHA-256 of the model's file."""
-        return self._engine.model_digest
+        """SHA-256 of the model's file, and of the template that was given in place of its own."""
+        model, given = self._engine.model_digest, self._engine.given_template
+        return model if given is None else hashlib.sha256(f"{model} {given}".encode()).hexdigest()
 
     @property
     def weights_digest(self) -> str:

@@ -23,7 +23,7 @@ import time
 import weakref
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from edgeagent.errors import ModelError
 
@@ -36,7 +36,7 @@ _ANSWER_BYTES_MAX = OUTPUT_CHARACTERS_MAX * 12 + 4096  # a character is at most 
 
 _LENGTH = struct.Struct("<I")
 _CHILD = Path(__file__).with_name("template_child.py")
-_REMEDY = "use another file of this model, or a built-in template"
+_REMEDY = "use another file of this model, or set model.template to chatml, gemma or a file"
 
 _CHATML = (
     "{% for message in messages %}"
@@ -57,6 +57,17 @@ _GEMMA = (
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<start_of_turn>model\\n' }}{% endif %}"
 )
+
+
+BUILT_IN = {"chatml": _CHATML, "gemma": _GEMMA}
+"""The templates that settings may name."""
+
+
+class GivenTemplate(NamedTuple):
+    """A template that stands in place of the model file's own, and what errors call its place."""
+
+    text: str
+    source: str
 
 
 def builtin_template(architecture: str) -> str:
