@@ -4,7 +4,8 @@ Laws:
 * No command is sent unless the state has just been confirmed by an answer that only a live prompt can give.
 * A line is typed, its echo is read back, and only then is Enter pressed: a lost byte never becomes another command.
 * A command ends by evidence: its marker; or the prompt that was confirmed, from its line's start on, then quiet, then a
-  new prompt after a nudge. Until then nothing else is typed, and its effect is unknown. It is never sent again.
+  new prompt after each nudge: some blanks and Enter, so many by chance, which a live editor echoes before its prompt.
+  Until then nothing else is typed, and its effect is unknown. It is never sent again.
 * A half-typed line of somebody else is cleared, never completed.
 * A password goes to nothing but its prompt, looked at once more when the password is there.
 Knows nothing of ports, threads, tools or agents.
@@ -20,17 +21,16 @@ from edgeagent.driver.line.ending import (
     Sent,
     after_prompt,
     answer_of,
-    is_weak,
     late_prompts,
     marker_end,
-    only_prompt,
     prompt_end,
     refused_line,
     stands,
 )
+from edgeagent.driver.line.nudging import Nudger
 from edgeagent.driver.line.outcome import DeviceReset, Done, Failed, LinkWasLost, NotSent, Outcome, TimedOut
 from edgeagent.driver.line.outcome import WaitingForInput as Waiting
-from edgeagent.driver.line.play import LineGone, Play, Typist
+from edgeagent.driver.line.play import LineGone, Play
 from edgeagent.driver.line.profile import Profile
 from edgeagent.driver.line.screen import echo_differs, echo_length, set_aside
 from edgeagent.driver.line.view import READY, State, View
@@ -46,12 +46,15 @@ NUDGES_MAX = 3
 TYPING_TRIES = 3
 """A line whose echo differs was never entered, so it may be typed again, slower each time."""
 
+CLEARS_MAX = 2
+"""A line that echoed wrongly is emptied again where nothing shows that it was: that key may be lost as well."""
+
 PAGES_MAX = 500
 
 BUSY = "the command before, {command!r}, has not ended (its effect is unknown): interrupt it, or wait for its end"
 
 
-class ConsoleMachine(Typist):
+class ConsoleMachine(Nudger):
     """One console of one device. Its methods are plays; one runs at a time, to its end."""
 
     def __init__(self, profile: Profile, word: Callable[[], str]) -> None:
@@ -63,7 +66,7 @@ class ConsoleMachine(Typist):
         self._sent = Sent("")
         self._question = ""
         self._torn = False
-        self._unanswered = 0
+        self._unanswered: tuple[str, ...] = ()
 
     @property
     def _style(self) -> str:
@@ -74,6 +77,7 @@ class ConsoleMachine(Typist):
         self.person_has_it = False
         self.state = "unknown"
         self.running = self._question = ""
+        self.echoes_blanks = None
 
     # -- the state
 
@@ -200,7 +204,7 @@ class ConsoleMachine(Typist):
         if self.person_has_it or self.now >= until:
             yield from self._clear()
             return NotSent("a person took the console" if self.person_has_it else "the time was over before Enter")
-        self.running, self._sent, self._unanswered = command, sent, 0
+        self.running, self._sent, self._unanswered = command, sent, ()
         yield from self.send(self.profile.keys.enter)
         return (yield from self._until_end(until))
 
@@ -220,8 +224,10 @@ class ConsoleMachine(Typist):
             whole = accepted == len(line.encode())
             if whole and (not self.profile.echo or (yield from self._echoed(view, line, until))):
                 return ""
-            yield from self._clear(settle_s=0.2)
             shown = view.typed[-80:]
+            for _ in range(CLEARS_MAX):
+                if (yield from self._clear(settle_s=0.2)):
+                    break  # It is seen how the line is emptied.
             problem = f"the console did not take in the line as typed (it shows {shown!r}); nothing was executed"
             if self.now >= until:
                 break
@@ -288,31 +294,18 @@ class ConsoleMachine(Typist):
         """Ask a prompt that stands there quietly for a new one; nothing else may come of that."""
         before = self.view.last_line
         if self._unanswered and not late_prompts(self.view, before, self._unanswered):
-            quiet_s = self.profile.settle_s * 4**self._unanswered  # It was not reading; it must be surer now.
+            quiet_s = self.profile.settle_s * 4 ** len(self._unanswered)  # It was not reading; it must be surer now.
         if not stands(self.view, self.confirmed) or not (yield from self.quiet(quiet_s)):
             return False
-        if self._unanswered >= NUDGES_MAX:
+        if len(self._unanswered) >= NUDGES_MAX:
             return late_prompts(self.view, before, self._unanswered)
-        for _ in range(2 + self._unanswered):  # Once may be a command that prints a prompt just then.
-            if not (yield from self._nudged(before)):
-                self._unanswered += 1
+        for _ in range(2 + len(self._unanswered)):  # Once may be a command that prints a prompt just then.
+            nudge = self.nudge_keys()
+            if not (yield from self.nudged(before, nudge)):
+                self._unanswered = (*self._unanswered, nudge)
                 return False
         self.confirmed = before
         return True
-
-    def _nudged(self, prompt: str) -> Play[bool]:
-        """Nudge once; return whether a new prompt came at once, and nothing else."""
-        nudge = self.profile.keys.nudge
-        beside = self._beside = View(self.profile)
-        try:
-            yield from self.send(nudge)
-            limit = self.now + self.profile.settle_s
-            while only_prompt(beside, prompt, nudge) is None and self.now < limit:
-                yield from self.look(0.1, limit)
-            yield from self.quiet(self.profile.settle_s if is_weak(prompt) else 0.05)
-            return only_prompt(beside, prompt, nudge) is True
-        finally:
-            self._beside = None
 
     def _question_asked(self) -> str:
         """The question that stands there; our own line's echo is none."""
@@ -397,10 +390,12 @@ class ConsoleMachine(Typist):
             self.confirmed = view.last_line
             if self._style == "marker" and self.now < until:
                 return (yield from self._probe(until))
+            if self._style == "prompt" and self.echoes_blanks is None and not self.running:
+                yield from self.learn_blanks(self.confirmed, self._clear)
         return self.state
 
-    def _clear(self, settle_s: float = 0.02) -> Play[None]:
-        """Empty the line editor, and let what that prints go by."""
+    def _clear(self, settle_s: float = 0.02) -> Play[bool]:
+        """Empty the line editor, and let what that prints go by; return whether anything was printed."""
         view = yield from self.fresh()
         yield from self.send(self.profile.keys.clear_line)
         if self._style == "raw_repl":
@@ -409,6 +404,7 @@ class ConsoleMachine(Typist):
         while (yield from self.look(settle_s)) and self.now < limit:
             if self._style == "raw_repl" and view.prompt:
                 break
+        return bool(view.raw)
 
     def answered_line(self, text: str, until: float, *, hidden: bool = False) -> Play[State]:
         """Answer a log-in's prompt with a line, and see what comes next."""

@@ -55,7 +55,7 @@ def prompt_end(view: View, sent: Sent, prompt: str) -> Done | Failed:
     """Return how the command ended whose prompt is back for sure."""
     text, noise = view.clean
     lines = text.split("\n")
-    while lines and lines[-1] in ("", prompt):  # The last ones are our own nudges' answers.
+    while lines and lines[-1].rstrip() in ("", prompt.rstrip()):  # The last ones are our own nudges' answers.
         lines.pop()
     body = answer_of("\n".join(lines), sent, view.profile)
     return Failed(body, None, noise) if _fails(body, view.profile) else Done(body, 0, noise)
@@ -91,11 +91,15 @@ def stands(view: View, confirmed: str) -> bool:
 
 
 def only_prompt(beside: View, prompt: str, nudge: str) -> bool | None:
-    """Return whether a nudge was answered by a new prompt and nothing else; None while that may still come."""
+    """Return whether a nudge was answered by its echo, a new prompt and nothing else; None while that may come."""
+    typed = nudge.rstrip("\r\n")
     first, newline, rest = beside.clean[0].partition("\n")
     if not newline and beside.profile.echo:  # A live prompt answers Enter with a new line.
-        return None if (first or nudge.strip()).startswith(nudge.strip()) or prompt.startswith(first) else False
-    lines = [line for line in ([] if first == nudge.strip() else [first]) + rest.split("\n") if line]
+        comes = typed.startswith(first) or first.startswith(typed) or prompt.startswith(first)
+        return None if comes else False
+    if typed.isspace() and first != typed:
+        return False
+    lines = [line for line in ([] if first == typed else [first]) + rest.split("\n") if line]
     if not lines:
         return None
     if all(line == prompt for line in lines):
@@ -104,10 +108,11 @@ def only_prompt(beside: View, prompt: str, nudge: str) -> bool | None:
     return None if rest and prompt.startswith(rest) else False
 
 
-def late_prompts(view: View, prompt: str, nudges: int) -> bool:
-    """Return whether so many nudges, which nothing had answered, were all answered after all."""
-    lines = [line for line in view.clean[0].split("\n") if line]
-    return len(lines) > nudges and all(line == prompt for line in lines[-nudges - 1 :])
+def late_prompts(view: View, prompt: str, nudges: tuple[str, ...]) -> bool:
+    """Return whether these nudges, which nothing had answered, were all echoed and answered after all."""
+    lines = [line for line in view.clean[0].split("\n") if line.strip()]
+    wanted = [*(prompt + nudge.strip("\r\n") for nudge in nudges), prompt]
+    return lines[-len(wanted) :] == wanted
 
 
 def is_weak(prompt: str) -> bool:

@@ -1,5 +1,8 @@
 """A device in simulated time: a shell that runs scripts, and whoever carries a play's wishes to it. No port, no clock.
 
+Of the keys that are pressed it `loses` those of these numbers; while a command runs one that `mimics` answers Enter
+with the shell's prompt.
+
 A script is a list of steps: `[seconds, text]` prints after a pause; `["ask", text]` waits for a line, `["page", text]`
 for a key; `["lose"]` ends the line, `["reset"]` starts the device again, `["hang"]` never goes on; `["prompt", text]`
 changes the prompt, `["after", text]` prints behind the next one.
@@ -31,14 +34,19 @@ class Device:
         self.scripts = scripts
         self.joins, self.status = joins, status
         self.cut = -1
+        self.loses: frozenset[int] = frozenset()
+        self.mimics = False
+        self.asks_user = "login: "
         self.lost = False
         self.started: list[str] = []
         self.finished: list[str] = []
+        self.unheard_of: list[str] = []
         self.typed_while_running: list[tuple[str, str]] = []
         self.entered_at: list[tuple[str, str]] = []
         self.state = "shell"
         self._due: list[tuple[float, int, bytes | Callable[[], None]]] = []
         self._count = 0
+        self._keys = 0
         self.printed = 0
         self._line = ""
         self._ahead = ""
@@ -117,8 +125,14 @@ class Device:
         heapq.heappush(self._due, (max(at, last) if isinstance(what, bytes) else at, self._count, what))
 
     def _key(self, char: str) -> None:
+        self._keys += 1
+        if self._keys in self.loses:
+            return
         if self._running and not self._waits_for:
             self.typed_while_running.append((self._running, char))
+            if char == "\r" and self.mimics:
+                self.say(f"\r\n{self.prompt}")
+                return
             self._ahead += char
             if char == "\x03":
                 self._end(interrupted=True)
@@ -153,17 +167,17 @@ class Device:
             return
         if self.state == "log_in":
             self.state = "password" if line else "log_in"
-            self.say("Password: " if line else "login: ")
+            self.say("Password: " if line else self.asks_user)
             return
         if self.state == "password":
             self.state = "shell" if line == "s3cret" else "log_in"
-            self.say(self.prompt if self.state == "shell" else "\r\nLogin incorrect\r\nlogin: ")
+            self.say(self.prompt if self.state == "shell" else f"\r\nLogin incorrect\r\n{self.asks_user}")
             return
         self._run(line)
 
     def _run(self, line: str) -> None:
         rest: list[list[Any]] = []
-        for part in line.split("; ") if line else []:
+        for part in line.split("; ") if line.strip() else []:
             joined = re.fullmatch(r'echo "(\w+)""(\w+)"( \$\?)?', part)
             if joined and self.joins:
                 rest.append([0, f"{joined[1]}{joined[2]}{' ' + self.status if joined[3] else ''}\r\n"])
@@ -172,6 +186,7 @@ class Device:
                 self.started.append(part)
                 rest += [*self.scripts[part], ["finished", part]]
             else:
+                self.unheard_of.append(part)
                 rest.append([0, f"{part.split()[0]}: command not found\r\n"])
         self._rest = rest
         self._go_on()

@@ -1,115 +1,25 @@
-"""Generated devices against the console's machine: what they print, when they pause, cut, start again, is by chance.
-
-Laws held for each: never "done" for a command that the device had not finished; never one command's answer for another;
-nothing typed into what runs but nudges; no command twice for one call; a password at its prompt alone.
-"""
+"""Generated devices break no law of the console; and the generator finds each old fault that is put back."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from edgeagent.driver.line import console_machine, ending
+from edgeagent.driver.line import console_machine, ending, nudging, view
 from edgeagent.driver.line.console_machine import ConsoleMachine
-from edgeagent.driver.line.log_in import log_in
-from edgeagent.driver.line.outcome import Done, Failed, NotSent
-from edgeagent.driver.line.profile import load_profile
+from edgeagent.driver.line.outcome import Done, Failed
+from edgeagent.driver.line.play import Play
+from edgeagent.driver.line.profile import Profile
 from edgeagent.driver.line.view import View
-from tests.driver.line.simulated import Device, words
+from tests.driver.line.generated import first_violation
 
 pytestmark = pytest.mark.long  # Seconds of CPU: `make test` runs it, `make quick` does not.
 
 PLAYS = 600
 PLAYS_ALL = 10_000
-PROMPTS = ("sw1# ", "sw1#", "root@board:~# ", "> ", "<switch-zone>", "[admin@MikroTik] > ", "uart:~$ ")
-LIKE_PROMPTS = ("Writing:#", "#", "Erasing>", "##", "50%>", "other# ", "Password: ", "login: ", "...$ ", "> >")
-NOISE = ("[   37.360123] usb 1-1: new device\r\n", "*Mar  1 00:01:02.003: %LINK-3-UPDOWN: Interface up\r\n")
-
-
-def script_of(chance: random.Random, prompt: str, token: str) -> list[list[Any]]:
-    """What one command prints, by chance: its token is in it, and it is the only one with it."""
-    steps: list[list[Any]] = []
-    for _ in range(chance.randrange(5)):
-        pause = chance.choice((0, 0, 0.05, 0.3, 0.6, 1.1, 2.0, 4.0))
-        text = chance.choice(
-            (
-                f"line {chance.randrange(99)}\r\n",
-                chance.choice(LIKE_PROMPTS),
-                f"\r\n{prompt}",
-                chance.choice(NOISE),
-                "\r\n",
-            )
-        )
-        steps.append([pause, text])
-    steps.insert(chance.randrange(len(steps) + 1), [0, f"{token}\r\n"])
-    if chance.random() < 0.1:
-        steps.append(chance.choice((["lose"], ["reset"], ["hang"], [30, "late\r\n"])))
-    return steps
-
-
-def violations(seed: int) -> Iterator[str]:
-    """Play one generated device; say what of the laws was broken."""
-    chance = random.Random(seed)
-    name = chance.choice(("generic", "generic", "generic", "linux"))
-    prompt = "root@board:~# " if name == "linux" else chance.choice(PROMPTS)
-    scripts = {f"cmd{n}": script_of(chance, prompt, f"token{n}") for n in range(3)}
-    device = Device(prompt, scripts)
-    device.cut = chance.randrange(400)
-    machine = ConsoleMachine(load_profile(name), words())
-    sent = 0
-    for number, command in enumerate(scripts):
-        outcome = device.carry(machine.run(command, chance.choice((1.0, 5.0, 20.0))))
-        sent += not isinstance(outcome, NotSent)
-        if isinstance(outcome, Done | Failed):
-            if command not in device.finished:
-                yield f"{command} is said to have ended and runs: {outcome}"
-            if f"token{number}" not in outcome.output:
-                yield f"{command} lacks its answer: {outcome}"
-            if any(f"token{other}" in outcome.output for other in range(3) if other != number):
-                yield f"{command} has another one's answer: {outcome}"
-        if chance.random() < 0.3:
-            device.idle(chance.choice((0.1, 3.0, 40.0)))
-        if device.lost:
-            break
-    if len(device.started) > sent or len(set(device.started)) < len(device.started):
-        yield f"{device.started} for {sent} calls"
-    if typed := {char for _, char in device.typed_while_running} - set(machine.profile.keys.nudge):
-        yield f"{typed} typed into what runs"
-
-
-def log_in_violations(seed: int) -> Iterator[str]:
-    """Log in while the password takes its time, and the device does what it wants meanwhile."""
-    chance = random.Random(seed)
-    device = Device("root@board:~# ", {})
-    device.state = chance.choice(("log_in", "log_in", "password"))
-    device.say("login: " if device.state == "log_in" else "Password: ")
-    machine = ConsoleMachine(load_profile("linux"), words())
-
-    def password() -> str:
-        device.idle(chance.choice((0.0, 1.0)))
-        if chance.random() < 0.5:
-            gave_up = "\r\nLogin timed out after 60 seconds\r\n\r\nboard login: "
-            boots = "\r\nDRAM:  256 MiB\r\nHit any key to stop autoboot:  3 "
-            what, device.state = chance.choice(((gave_up, "log_in"), ("", "password"), (boots, "boot")))
-            device.say(what)
-        return "s3cret"
-
-    state = device.carry(log_in(machine, "root", password, 10.0))
-    if any(line == "s3cret" and where != "password" for where, line in device.entered_at):
-        yield f"the password went to {device.entered_at}"
-    if state == "shell" and device.state != "shell":
-        yield f"{state} is said, and the device is in {device.state}"
-
-
-def first_violation(plays: int) -> str:
-    """The first law that was broken, or nothing."""
-    for seed in range(plays):
-        for found in (*violations(seed), *log_in_violations(seed)):
-            return f"seed {seed}: {found}"
-    return ""
+FOUND_WITHIN = 400
 
 
 def test_no_generated_device_breaks_a_law() -> None:
@@ -121,28 +31,118 @@ def test_ten_thousand_generated_devices_break_no_law() -> None:
     assert first_violation(PLAYS_ALL) == ""
 
 
-def test_the_generator_finds_a_prompt_that_is_believed_by_its_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    def by_its_look(view: View, confirmed: str) -> bool:
-        return view.prompt is not None
-
-    monkeypatch.setattr(console_machine, "stands", by_its_look)
-    monkeypatch.setattr(console_machine, "only_prompt", lambda *_: True)
-    assert "is said to have ended" in first_violation(PLAYS) or "typed into" in first_violation(PLAYS)
+Patch = pytest.MonkeyPatch
 
 
-def test_the_generator_finds_an_end_without_a_new_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console_machine, "only_prompt", lambda *_: True)
-    assert "is said to have ended" in first_violation(PLAYS)
+def believed_by_its_look(patch: Patch) -> None:
+    """zephyr#59089: whatever looks like a prompt ends a command."""
+    patch.setattr(console_machine, "stands", lambda seen, confirmed: seen.prompt is not None)
+    without_a_new_prompt(patch)
 
 
-def test_the_generator_finds_a_password_that_is_typed_without_a_second_look(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_a_new_prompt(patch: Patch) -> None:
+    """The very prompt in the middle of an answer ends it."""
+    patch.setattr(nudging, "only_prompt", lambda *_: True)
+
+
+def without_blanks(patch: Patch) -> None:
+    """A prompt that the program prints for each Enter is taken for the shell's."""
+
+    def learn(self: ConsoleMachine, *_: Any) -> Play[None]:
+        self.echoes_blanks = False
+        yield from self.look(0)
+
+    patch.setattr(ConsoleMachine, "learn_blanks", learn)
+
+
+def typed_into_what_runs(patch: Patch) -> None:
+    """The next command is typed, after `^U`, while the one before runs."""
+    confirm = ConsoleMachine.confirm
+
+    def forgetful(self: ConsoleMachine, timeout_s: float) -> Play[Any]:
+        self.running = ""
+        return (yield from confirm(self, timeout_s))
+
+    patch.setattr(ConsoleMachine, "confirm", forgetful)
+
+
+def entered_unread(patch: Patch) -> None:
+    """labgrid#1749: Enter is pressed without reading back what was typed."""
+
+    def echoed(self: ConsoleMachine, *_: Any) -> Play[bool]:
+        yield from self.look(0.1)
+        return True
+
+    patch.setattr(ConsoleMachine, "_echoed", echoed)
+
+
+def no_end_without_a_number(patch: Patch) -> None:
+    """labgrid#1598: a shell that prints `$?` as it was typed never ends."""
+
+    def by_number(seen: View, sent: ending.Sent) -> Done | Failed | None:
+        ended = marker_end(seen, sent)
+        return None if ended is not None and ended.status is None else ended
+
+    marker_end = ending.marker_end
+    patch.setattr(console_machine, "marker_end", by_number)
+
+
+def no_pagers(patch: Patch) -> None:
+    """netmiko#1152: a page waits for ever."""
+    patch.setattr(View, "pager_key", "")
+
+
+def few_questions(patch: Patch) -> None:
+    """`(yes/no): ` and `[confirm]` are no questions."""
+    patch.setattr(Profile, "question_patterns", (ending.re.compile(r"\? ?$"),))
+
+
+def noise_left_in(patch: Patch) -> None:
+    """IOS logs behind its prompt, and the end is not seen."""
+    patch.setattr(view, "set_aside", lambda text, patterns: (text, ()))
+
+
+def password_unlooked(patch: Patch) -> None:
+    """labgrid#545: a password is typed where its prompt stood once."""
     looks_again = ConsoleMachine.watch
 
     def watch(self: ConsoleMachine) -> Any:
         return "password" if self.state == "password" else (yield from looks_again(self))
 
-    monkeypatch.setattr(ConsoleMachine, "watch", watch)
-    assert any(found for seed in range(PLAYS) for found in log_in_violations(seed))
+    patch.setattr(ConsoleMachine, "watch", watch)
+
+
+def no_line_end_after_log_in(patch: Patch) -> None:
+    """labgrid#1786: `login: ` with a line end is no prompt."""
+    whole = View.prompt.fget  # type: ignore[attr-defined]
+
+    def prompt(self: View) -> Any:
+        return whole(self) if self.last_line else None
+
+    patch.setattr(View, "prompt", property(prompt))
+
+
+OLD_FAULTS: dict[Callable[[Patch], None], str] = {
+    believed_by_its_look: "is said to have ended",
+    without_a_new_prompt: "is said to have ended",
+    without_blanks: "is said to have ended",
+    typed_into_what_runs: "typed into what runs",
+    entered_unread: "nobody asked for",
+    no_end_without_a_number: "is not told",
+    no_pagers: "is not told",
+    few_questions: "is not told",
+    noise_left_in: "is not told",
+    password_unlooked: "the password went to",
+    no_line_end_after_log_in: "nobody is logged in",
+}
+
+
+@pytest.mark.parametrize("fault", OLD_FAULTS, ids=lambda fault: fault.__name__)
+def test_the_generator_finds_an_old_fault_that_is_put_back(
+    fault: Callable[[Patch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault(monkeypatch)
+    assert first_violation(FOUND_WITHIN, OLD_FAULTS[fault])
 
 
 def test_the_ending_knows_no_time() -> None:

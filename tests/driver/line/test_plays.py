@@ -43,7 +43,7 @@ def played(file: Path, cut: int = -1) -> tuple[list[tuple[dict[str, Any], Outcom
             outcomes.append((each, device.carry(machine.answer(each["answer"], RUN_S))))
         else:
             device.idle(each["wait"])
-    assert {char for _, char in device.typed_while_running} <= set(profile.keys.nudge)
+    assert {char for _, char in device.typed_while_running} <= {" ", *profile.keys.nudge}
     return outcomes, device
 
 
