@@ -157,7 +157,9 @@ class YieldingDisk(Disk):
             because = self._written(path, content, size)
         if because and not self._has_told:
             self._has_told = True
-            self._tell(f"{path.name} is not kept, so what it saves is done again: {because}")
+            kinds = (k.name for k in self._kinds if path.is_relative_to(self.root) and path.match(k.pattern))
+            what = f"{next(kinds, 'cache')} {path.name}"
+            self._tell(f"{what} is not kept, so what it saves is done again next time: {because}")
         return not because
 
     def was_used(self, path: Path) -> None:
