@@ -36,25 +36,44 @@ _IDEOGRAPH = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u309f\
 _IDEOGRAPHS = re.compile(rf"[{_IDEOGRAPH}\U00020000-\U0003ffff]{_MARK}*")
 """Scripts in which words are not set apart: Thai, Lao, Burmese, Khmer, Hiragana, Han."""
 
-_JOINS = re.escape("@/\\.+:&%=?#~$*!^|`{}'’·‧-‐‑．／：＠")
-_CHUNK = re.compile(rf"[\w{_MARK}{_JOINS}]+(?:(?<=\d)[,\u00a0\u202f](?=\d)[\w{_MARK}{_JOINS}]+)*")
-_REST_OF_URL = re.compile(r"[^\s<>\"“”«»]*")
+_APOSTROPHES = "'’‘‛′´＇"
+"""As people type them in names: O'Brien, O´Brien."""
+
+_NARROW = "\u00a0\u2007\u2009\u202f"
+"""Spaces that hold the digits of one number together."""
+
+_JOINS = re.escape(f"@/\\.+:&%=?#~$*!^|`{{}}{_APOSTROPHES}·‧․-‐‑．／：＠")
+_PART = rf"(?:[\w{_MARK}{_JOINS}]|(?<=[a-zA-Z0-9])[。｡](?=[a-z0-9])|(?<=[^\s\\]\\) (?=\w))"
+"""What holds a token together: signs of names and addresses, a full stop that browsers read as a dot, a kept space."""
+_CHUNK = re.compile(rf"{_PART}+(?:(?<=\d)[,{_NARROW}](?=\d){_PART}+)*")
+_REST_OF_URL = re.compile(r"(?:[^\s<>\"“”«»]|(?<==)[<\"“«])*")
 _REST_OF_PATH = re.compile(rf"(?:[,;()]+[\w{_MARK}{_JOINS}]+)*")
 _GROUPS = re.compile(
-    r"(?<![\w+-])(?:\+\d{1,4}(?:(?:\s+|-)\d{1,5})+|\d{4}(?:\s+\d{4}){2,}"
+    r"(?<![\w+-])(?:(?:\+\d{1,4}|00\d{1,3})(?:(?:\s+|-)\d{1,5})+|\d{4}(?:\s+\d{4}){2,}"
+    r"|(?:\(\d{2,5}\)[\s/-]{0,3}\d{2,8}|0\d{2,5}[\s/-]{1,3}\d{3,8})(?:[\s-]\d{2,8}){0,3}"
     r"|[A-Z]{2}\d{2}(?:\s+[A-Z0-9]{4}){2,8}(?:\s+(?=[A-Z]*\d)[A-Z0-9]{1,4})?)(?!\w)"
 )
-_OPENING, _OPENING_OF_ADDRESS = "!?^$#=&%~*|`{}'’·‧", "*|`{}'’"
-_CLOSING = ".:!?'’`{}|~*^$#=&%\\·‧,;)]．："
+_OPENING, _OPENING_OF_ADDRESS = f"!?^$#=&%~*|`{{}}{_APOSTROPHES}·‧", f"*|`{{}}{_APOSTROPHES}"
+_CLOSING = f".:!?{_APOSTROPHES}`{{}}|~*^$#=&%\\·‧,;)]．：․。｡"
 _POSSESSIVE = re.compile(rf"(?<=[\w{_MARK}])['’]s\Z")
 _NEXT_SENTENCE = re.compile(r"(?<=[a-z0-9])\.[A-Z][a-z]{3,}\Z")
 """A long word with a capital, behind an address in small letters: www.firm.example.They (but not firm.co.Uk)."""
-_SPACE = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d)|\s+")
+_SPACE = re.compile(rf"(?<=\d)[{_NARROW}](?=\d)|\s+")
 _HOST = re.compile(r"[^\W\d]\.[^\W\d]")
 
 _PLAIN = r"[0-9]+(?:\.[0-9]+)?"
-_GROUPED = r"[0-9]{1,3}(?:[,'’_\u00a0\u202f][0-9]{3})+(?:\.[0-9]+)?"
-_SEPARATORS = str.maketrans("", "", ",'’_\u00a0\u202f")
+_GROUPED = rf"[0-9]{{1,3}}(?:[,'’_{_NARROW}][0-9]{{3}})+(?:\.[0-9]+)?"
+_SEPARATORS = str.maketrans("", "", f",'’_{_NARROW}")
+_MINUS = str.maketrans(dict.fromkeys("−﹣－‐‑–", "-"))
+"""Other signs for minus, and dashes that are typed for it."""
+
+_TIMES = r"(?:[kKGT]|[Mm]io|[Mm]rd|[Mm]ln|[Bb]n|[Tt]sd)(?!\w)"
+"""Letters behind a number that multiply it: 5k is not five of anything."""
+
+_NOT_A_LETTER = "\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209f\u2150-\u218f\u2460-\u24ff"
+"""Powers and fractions, which are no units: 10⁶, 5½."""
+
+_CURRENCIES = "$€£¥₹₽"
 
 
 def user_texts(state: State) -> tuple[str, ...]:
@@ -107,6 +126,12 @@ def tokens_of(text: str) -> list[Token]:
     groups = [(g.start(), g.end()) for g in _GROUPS.finditer(shadow)]
     while chunk := _CHUNK.search(shadow, at):
         begin, at = chunk.span()
+        if chunk[0].startswith("@") and shadow[begin - 1 : begin] == '"':  # "a b"@host is one address.
+            opening = shadow.rfind('"', 0, begin - 1)
+            while found and found[-1].begin > opening >= 0:
+                begin = found.pop().begin
+            found.append(Token(begin, at, at, opaque=True))
+            continue
         if groups and groups[0][0] < at:
             begin, at = at - len(chunk[0].lstrip(_OPENING)), max(at, groups.pop(0)[1])
             found.append(Token(begin, at, at, opaque=True))
@@ -137,7 +162,7 @@ def _tokens_in(chunk: str, offset: int) -> Iterator[Token]:
     if not any(map(str.isalnum, token)):
         return
     end = begin + len(token)
-    if not token.isascii() and all(c.isalnum() or c in "'’·‧-‐‑_" or c == _MARK for c in token):
+    if not token.isascii() and all(c.isalnum() or c in f"{_APOSTROPHES}·‧-‐‑_" or c == _MARK for c in token):
         yield from _words_in(token, begin)
         return
     sentence = _NEXT_SENTENCE.search(token)
@@ -216,7 +241,7 @@ class Reading:
 
 def _normal(text: str) -> str:
     plain = text if text.isascii() else normalize("NFC", text)
-    return _SPACE.sub(lambda found: found[0] if found[0] in "\u00a0\u202f" else " ", plain)
+    return _SPACE.sub(lambda found: found[0] if found[0] in _NARROW else " ", plain)
 
 
 @lru_cache(maxsize=128)
@@ -253,21 +278,23 @@ def _runs(texts: list[tuple[str, list[Token]]]) -> Iterator[str]:
 
 def numbers_in(texts: Iterable[str], *, units: bool = False, thousands: bool = False) -> Iterator[Decimal]:
     """Yield the number literals of the texts, exactly; those inside addresses and paths are none."""
-    pattern = _numbers(units, thousands)
+    pattern = _numbers(units)
     for text in texts:
         reading = reading_of(text)
         apart = reading.text if text.isascii() else _IDEOGRAPHS.sub(lambda found: " " * len(found[0]), reading.text)
-        for found in pattern.finditer(apart):
-            if not reading.is_opaque(found.start()):
-                yield Decimal(found[0].translate(_SEPARATORS))
+        for found in pattern.finditer(apart.translate(_MINUS)):
+            number = found[0].translate(_SEPARATORS)
+            if not reading.is_opaque(found.start()) and (thousands or len(number) == len(found[0])):
+                yield Decimal(number)
 
 
-@lru_cache(maxsize=4)
-def _numbers(units: bool, thousands: bool) -> re.Pattern[str]:
-    body = f"(?:{_GROUPED}|{_PLAIN})" if thousands else _PLAIN
+@lru_cache(maxsize=2)
+def _numbers(units: bool) -> re.Pattern[str]:
     # A unit is a few letters and then a break; `1e3` and `0x1f` are none.
-    end = r"(?=[^\W\d_]{1,4}(?!\w)|(?!\w))" if units else r"(?!\w)"
-    return re.compile(rf"(?<![\w.,])-?{body}{end}(?![.,][0-9])")
+    end = rf"(?!{_TIMES})(?=(?![{_NOT_A_LETTER}])[^\W\d_]{{1,4}}(?!\w)|(?!\w))" if units else r"(?!\w)"
+    apart = rf"(?![.,'’{_NARROW}{_CURRENCIES}][0-9])(?!\^|\*\*)"
+    before = rf"(?<![\w.,^])(?<!\*\*)(?<![0-9]['’{_NARROW}{_CURRENCIES}])"
+    return re.compile(rf"{before}-?(?:{_GROUPED}|{_PLAIN}){end}{apart}")
 
 
 def is_number_of(value: float, texts: Iterable[str], *, units: bool = False, thousands: bool = False) -> bool:

@@ -77,6 +77,22 @@ def test_parts_of_longer_words_and_addresses_are_not(value, text):
         ("6016 1331", "to GB29 NWBK 6016 1331 9268 19"),
         ("5550 6666", "call +44 20 5550 6666"),
         ("ab", "\u200dab\u200dc"),
+        ("evil@x.org", 'mail "evil@x.org"@corp.com'),
+        ("evil@x.org", 'mail "evil@x.org bob"@corp.com'),
+        ("evil@x.org", 'https://x.org/?q="evil@x.org"'),
+        ("evil@x.org", "https://x.org/?q=<evil@x.org>"),
+        ("bob@x.org", "bob@x.org\u3002evil"),
+        ("bob@x.org", "bob@x.org\uff61cn"),
+        ("bob@x.org", "bob@x.org\u2024cn"),
+        ("Brien", "pay O\u2018Brien"),
+        ("Brien", "pay O\u2032Brien"),
+        ("Brien", "pay O\u00b4Brien"),
+        ("Brien", "pay O\uff07Brien"),
+        ("files/evil.sh", r"run /home/my\ files/evil.sh"),
+        ("555 1234", "call (030) 555 1234"),
+        ("555 1234", "call 030 555 1234"),
+        ("20 5550", "tel. 0044 20 5550 6666"),
+        ("1", "pay 1\u2009000 euros"),
     ],
 )
 def test_a_part_of_a_token_is_no_quotation(value, text):
@@ -109,6 +125,12 @@ def test_a_capital_does_not_end_an_address(text):
         ("\u738b\u5c0f\u660e", "\u4ed8\u7ed9\u738b\u5c0f\u660e20\u5143"),
         ("Bob", "\u5411Bob\u4ed8\u6b3e"),
         ("GB29 NWBK 6016 1331 9268 19", "pay GB29 NWBK 6016 1331 9268 19 now"),
+        ("Bob", "pay \u2018Bob\u2019, \u00b4Ann\u00b4"),
+        ("O\u00b4Brien", "pay O\u00b4Brien"),
+        ("bob@x.org", "to bob@x.org\u3002\u8c22\u8c22"),
+        ("bob@x.org", "bob@x.org\u3002Thanks"),
+        ("(030) 555 1234", "call (030) 555 1234 now"),
+        ("bob", 'say "bob" @noon'),
     ],
 )
 def test_a_whole_token_is_a_quotation(value, text):
@@ -118,6 +140,28 @@ def test_a_whole_token_is_a_quotation(value, text):
 def test_digits_of_an_address_or_a_path_are_no_numbers():
     text = "/dev/13 https://x.org/14?n=15 a@16 x.org/17 but 5km/h, x=7 and \u4ed820\u5143 at 12:30"
     assert list(map(int, numbers_in([text], units=True))) == [5, 7, 20, 12, 30]
+
+
+@pytest.mark.parametrize(
+    ("text", "plain", "with_units_and_thousands"),
+    [
+        ("set it to \u22125", ["-5"], ["-5"]),
+        ("from \u20135 to 5", ["-5", "5"], ["-5", "5"]),
+        ("10\u201320 times", ["10", "20"], ["10", "20"]),
+        ("pay 1'000", [], ["1000"]),
+        ("pay 1\u202f000", [], ["1000"]),
+        ("pay 1\u2009000", [], ["1000"]),
+        ("pay 5k", [], []),
+        ("pay 5Mio", [], []),
+        ("5kg, 5 kg", ["5"], ["5", "5"]),
+        ("10^6 and 10**6 and 10\u2076", [], []),
+        ("5\u00bd", [], []),
+        ("5\u20ac50", [], []),
+    ],
+)
+def test_a_number_is_what_all_of_its_signs_say(text, plain, with_units_and_thousands):
+    assert [str(each) for each in numbers_in([text])] == plain
+    assert [str(each) for each in numbers_in([text], units=True, thousands=True)] == with_units_and_thousands
 
 
 def test_an_option_is_named_by_whole_words():

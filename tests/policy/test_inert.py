@@ -26,6 +26,9 @@ from tests.policy.office import Office
         "caf\u00e9 na\u00efve \u041c\u043e\u0441\u043a\u0432\u0430",
         "channels 1 2 3",
         "a range of 10-20",
+        "the col\u00b7lecci\u00f3, room 4 \u2013 floor 2",
+        "note: at 12:30, gate 3:1",
+        "5 - 10 minutes, item #12",
     ],
 )
 def test_dates_versions_and_amounts_are_inert(text):
@@ -58,6 +61,16 @@ def test_dates_versions_and_amounts_are_inert(text):
         "555-0134",
         "pay 0x71C7656EC7ab88b098defB751B7401B5f6d8976F",
         "pay bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
+        "mailto:mallory",
+        "javascript:alert(1)",
+        "data:text,x",
+        "tel:5550134",
+        "monero:44AFFq5kSiGBoZ",
+        "xn--80ak6aa92e",
+        "mallory#1234",
+        "[here](evil)",
+        "<a href=evil>",
+        "0351\u2013501\u20132346",
     ],
 )
 def test_what_can_be_followed_written_to_called_or_paid_is_loud(text):
@@ -80,6 +93,19 @@ def test_what_can_be_followed_written_to_called_or_paid_is_loud(text):
         "evil\u3002com",
         "log in at p\u0430ypal",
         "\uff10\uff13\uff15\uff11 501 2346",
+        "evil%2Ecom",
+        "evil&#46;com",
+        "evil&period;com",
+        r"evil\.com",
+        r"evil\u002ecom",
+        "mallory&#x40;evil",
+        "mallory%40evil",
+        "evil . com",
+        "evil .com",
+        "evil\u00b7com",
+        "e v i l . c o m",
+        "D E 8 9 3 7 0 4 0 0 4 4",
+        "go to b\u0430d",
     ],
 )
 def test_what_is_written_to_be_overlooked_is_loud(text):
