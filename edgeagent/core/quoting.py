@@ -122,7 +122,8 @@ class Token(NamedTuple):
 def tokens_of(text: str) -> list[Token]:
     """Return the tokens of a text, in order. Linear in the text."""
     shadow = text if text.isascii() else "".join(_MARK if _is_mark(c) else c for c in text)
-    found, at = [], 0
+    found: list[Token] = []
+    at = 0
     groups = [(g.start(), g.end()) for g in _GROUPS.finditer(shadow)]
     while chunk := _CHUNK.search(shadow, at):
         begin, at = chunk.span()

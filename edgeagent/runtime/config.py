@@ -116,5 +116,5 @@ def state_root(settings: Settings) -> Path:
     named = settings.state.folder or os.environ.get("EDGEAGENT_STATE")
     if named:
         return Path(named).expanduser()
-    base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(base).expanduser() / "edgeagent"
+    base = Path(os.environ.get("XDG_STATE_HOME", ""))  # One that is not absolute is to be ignored, XDG says.
+    return (base if base.is_absolute() else Path("~/.local/state").expanduser()) / "edgeagent"

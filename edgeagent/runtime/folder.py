@@ -16,6 +16,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import re
 import secrets
 import shutil
 import time
@@ -39,6 +40,10 @@ SNAPSHOT_NAME = "snapshot.cbor"
 LOCK_NAME = "lock"
 GONE = ".gone"
 """The end of a directory's name that is being removed."""
+
+
+_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
+"""What the id of a session, or the beginning of one, is made of."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +115,8 @@ def new_directory(root: Path, now_ms: int, disk: Disk = DISK) -> Path:
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now_ms / 1000))
     folder = sessions_folder(root)
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(exist_ok=True, mode=0o700)
         while True:
             directory = folder / f"{stamp}-{secrets.token_hex(2)}"
             with contextlib.suppress(FileExistsError):
@@ -126,8 +132,8 @@ def new_directory(root: Path, now_ms: int, disk: Disk = DISK) -> Path:
 def find_directory(root: Path, name: str) -> Path:
     """Return the directory of the session whose id is, or alone begins with, `name`. Raises ConfigError."""
     folder = sessions_folder(root)
-    if not name or "/" in name or name in {".", ".."}:
-        raise ConfigError(f"{name!r} is no session's id; `edgeagent sessions list` shows them")
+    if not _ID.fullmatch(name) or name in {".", ".."}:
+        raise ConfigError(f"{name[:80]!r} is no session's id; `edgeagent sessions list` shows them")
     if (folder / name / TRACE_NAME).exists():
         return folder / name
     found = [d for d in directories(root) if d.name.startswith(name)]
@@ -247,7 +253,7 @@ def lock(directory: Path, disk: Disk = DISK) -> Lock:
 def _taken(directory: Path, disk: Disk) -> int:
     path = directory / LOCK_NAME
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
         if disk.yields(error):
             return _taken(directory, disk)

@@ -50,6 +50,8 @@ def find_trace(named: str | None, root: Path) -> Path:
     if named is None:
         return last_directory(root) / TRACE_NAME
     path = Path(named)
+    if len(path.name.encode(errors="replace")) > 255:
+        raise ConfigError(f"{named[:80]!r}... is no trace: give a trace.cbor, a session directory or a session's id")
     if path.is_file():
         return path
     if (path / TRACE_NAME).is_file():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import selectors
 import socket
@@ -15,6 +14,7 @@ from collections.abc import Iterator
 
 import click
 
+from edgeagent.doors.cli.terminal import tell, tell_row
 from edgeagent.driver.device.device import port_settings
 from edgeagent.driver.line.console import Console
 from edgeagent.driver.line.mirror import Mirror, attach
@@ -49,7 +49,7 @@ def console(
     with contextlib.suppress(DriverUnavailable):
         if mirror is None and not as_json:
             view = attach(device)
-            click.echo(f"attached to the agent that owns {device}; {HELP}", err=True)
+            tell(f"attached to the agent that owns {device}; {HELP}", err=True)
             return look_at(view, until)
     port = SerialPort(port_settings(device, load_profile(profile), baud))
     if as_json:
@@ -69,7 +69,7 @@ def _own(console: Console, wanted: str | None, until: float | None, as_json: boo
         if as_json:
             return _wait(console, until)
         console.break_in()
-        click.echo(f"{console.port.settings.identity} is open and yours; Ctrl-\\ leaves", err=True)
+        tell(f"{console.port.settings.identity} is open and yours; Ctrl-\\ leaves", err=True)
         return look_at(own_view(mirror), until)
     finally:
         mirror.close()
@@ -79,9 +79,9 @@ def _offer(mirror: Mirror, wanted: str | None) -> None:
     if wanted is None:
         return
     if wanted == "pty":
-        click.echo(f"mirror: {mirror.serve_pty()}", err=True)
+        tell(f"mirror: {mirror.serve_pty()}", err=True)
     elif wanted == "tcp" or (wanted.startswith("tcp:") and wanted[4:].isdigit()):
-        click.echo(f"mirror: 127.0.0.1:{mirror.serve_tcp(int(wanted[4:] or 0))}", err=True)
+        tell(f"mirror: 127.0.0.1:{mirror.serve_tcp(int(wanted[4:] or 0))}", err=True)
     else:
         raise ConfigError(f"--mirror is {wanted!r}; give pty, tcp or tcp:PORT")
 
@@ -101,7 +101,7 @@ def _wait(console: Console, until: float | None) -> ExitCode:
         try:
             console.port.wait(console.port.offset, min(1.0, left))
         except LinkLost as lost:
-            click.echo(f"edgeagent: {lost}", err=True)
+            tell(f"edgeagent: {lost}", err=True)
             return ExitCode.ERROR
     return ExitCode.DONE
 
@@ -179,4 +179,4 @@ def _print_json(moment: Moment) -> None:
         "text": moment.data.decode("utf-8", "backslashreplace"),
         "note": moment.note,
     }
-    print(json.dumps(line, ensure_ascii=False), flush=True)
+    tell_row(line)

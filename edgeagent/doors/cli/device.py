@@ -12,6 +12,7 @@ import msgspec
 
 from edgeagent.core.agent import Tool
 from edgeagent.doors.cli.device_help import answer, interrupt, learn
+from edgeagent.doors.cli.terminal import pass_on, tell, tell_row
 from edgeagent.driver.device.bus_profile import is_bus_profile, load_bus_profile
 from edgeagent.driver.device.bus_tools import BusDevice
 from edgeagent.driver.device.device import device_of, port_settings
@@ -51,14 +52,14 @@ def list_ports(as_json: bool) -> ExitCode:
     for port in found:
         row = {**msgspec.to_builtins(port), "holder": holder_of(port.device)}
         if as_json:
-            click.echo(json.dumps(row))
+            tell_row(row)
         else:
             held = f"   in use by {row['holder']}" if row["holder"] else ""
-            click.echo(f"{port.identity:<36} {port.device:<16} {port.description}{held}")
+            tell(f"{port.identity:<36} {port.device:<16} {port.description}{held}")
     if not found and not as_json:
-        click.echo("no serial port is here; a pty (/dev/pts/N) or a URL (socket://host:port) works too", err=True)
+        tell("no serial port is here; a pty (/dev/pts/N) or a URL (socket://host:port) works too", err=True)
     if not as_json and in_container() and not BY_ID.exists():
-        click.echo(
+        tell(
             "inside a container: its by-id names are outside. Start it with -v /dev/serial:/dev/serial:ro, and "
             "--device for the port, or --device-cgroup-rule for one that comes and goes",
             err=True,
@@ -83,13 +84,13 @@ def identify(where: str, baud: int | None, timeout: float, as_json: bool) -> Exi
     finally:
         port.close()
     if as_json:
-        click.echo(json.dumps({"where": where, "profile": name, "state": state, "heard": heard}))
+        tell_row({"where": where, "profile": name, "state": state, "heard": heard})
     elif name:
-        click.echo(f"{where}: {load_profile(name).about}, state {state} (profile {name})")
+        tell(f"{where}: {load_profile(name).about}, state {state} (profile {name})")
     else:
-        click.echo(f"{where}: nothing that a known profile fits ({state}); is it on, is the baud rate right?")
+        tell(f"{where}: nothing that a known profile fits ({state}); is it on, is the baud rate right?")
     if not as_json:
-        click.echo("last heard:\n" + textwrap.indent(heard or "(nothing)", "  "))
+        tell("last heard:\n" + textwrap.indent(heard or "(nothing)", "  "), lines=True)
     return ExitCode.DONE if name else ExitCode.CHECK_FAILED
 
 
@@ -131,7 +132,7 @@ def call(where: str, profile: str, command: str, arguments: tuple[str, ...], yes
         result = tool.function(**tool.parameters.decode(_arguments_of(arguments)))
     finally:
         chosen.close()
-    click.echo(result if isinstance(result, str) else json.dumps(result, ensure_ascii=False))
+    pass_on((result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)) + "\n")
     return ExitCode.DONE
 
 
@@ -171,13 +172,13 @@ def check(name: str, as_json: bool) -> ExitCode:
     tools = _made(name, lambda: DeviceTools(loaded, _no_console).tools)
     described = [tool.described() for tool in tools]
     if as_json:
-        click.echo(json.dumps({"name": loaded.name, "keys": _keys(loaded), "tools": described}))
+        tell_row({"name": loaded.name, "keys": _keys(loaded), "tools": described})
         return ExitCode.DONE
-    click.echo(f"{loaded.name}: {loaded.about or 'a device'}; {loaded.wire.baud} baud, {loaded.transaction.style}")
+    tell(f"{loaded.name}: {loaded.about or 'a device'}; {loaded.wire.baud} baud, {loaded.transaction.style}")
     for key, shown in _keys(loaded).items():
-        click.echo(f"  key {key:<13} {shown}")
+        tell(f"  key {key:<13} {shown}")
     for state, pattern in loaded.prompt_patterns:
-        click.echo(f"  prompt {state:<10} {pattern.pattern.removesuffix(chr(92) + 'Z')}")
+        tell(f"  prompt {state:<10} {pattern.pattern.removesuffix(chr(92) + 'Z')}")
     return _say_tools(name, tools)
 
 
@@ -186,9 +187,9 @@ def _check_bus(name: str, as_json: bool) -> ExitCode:
     tools = _made(name, lambda: BusDevice("/dev/null", loaded).tools)
     if as_json:
         described = [tool.described() for tool in tools]
-        click.echo(json.dumps({"name": loaded.name, "bus": loaded.bus, "tools": described}))
+        tell_row({"name": loaded.name, "bus": loaded.bus, "tools": described})
         return ExitCode.DONE
-    click.echo(f"{loaded.name}: {loaded.about or 'a device'}; {loaded.wire.baud} baud, {loaded.bus}")
+    tell(f"{loaded.name}: {loaded.about or 'a device'}; {loaded.wire.baud} baud, {loaded.bus}")
     return _say_tools(name, tools)
 
 
@@ -203,8 +204,8 @@ def _say_tools(name: str, tools: tuple[Tool, ...]) -> ExitCode:
     for tool in tools:
         asks = "asks a person" if tool.confirm else "runs"
         arguments = ", ".join(tool.parameters.schema.get("properties", {}))
-        click.echo(f"  tool {tool.name}({arguments})  {tool.effect}, {asks}")
-    click.echo(f"{name} is right")
+        tell(f"  tool {tool.name}({arguments})  {tool.effect}, {asks}")
+    tell(f"{name} is right")
     return ExitCode.DONE
 
 
@@ -215,7 +216,7 @@ def list_profiles() -> ExitCode:
     Example: edgeagent device profile list
     """
     for name in shipped_profiles():
-        click.echo(f"{name:<12} {load_profile(name).about}")
+        tell(f"{name:<12} {load_profile(name).about}")
     return ExitCode.DONE
 
 

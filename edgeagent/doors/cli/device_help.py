@@ -10,6 +10,7 @@ import time
 import click
 
 from edgeagent.doors.cli.console import look_at, own_view
+from edgeagent.doors.cli.terminal import pass_on, tell
 from edgeagent.driver.device.device import port_settings
 from edgeagent.driver.device.learn import proposed
 from edgeagent.driver.line.console import READY, Console
@@ -43,7 +44,7 @@ def interrupt(where: str, profile: str) -> ExitCode:
     try:
         console = Console(port, loaded)
         state = console.interrupt(LISTEN_S)
-        click.echo(f"{where}: state {state}\n{console.last_heard}")
+        tell(f"{where}: state {state}\n{console.last_heard}", lines=True)
         return ExitCode.DONE if state in READY else ExitCode.CHECK_FAILED
     finally:
         port.close()
@@ -74,7 +75,7 @@ def answer(where: str, text: str, profile: str) -> ExitCode:
         console.person_types((text + loaded.keys.enter).encode())
         port.wait(since + len(text) + 2, LISTEN_S)
         console.look()
-        click.echo(console.last_heard)
+        tell(console.last_heard, lines=True)
         return ExitCode.DONE
     finally:
         port.close()
@@ -88,7 +89,7 @@ def _through_owner(view: socket.socket, keys: str, profile: Profile | None = Non
         if profile is not None:
             _refuse_password(recent, profile)
         view.sendall(turn + keys.encode("latin-1"))
-        click.echo(_heard(view, LISTEN_S).decode("utf-8", "replace").strip())
+        tell(_heard(view, LISTEN_S).decode("utf-8", "replace").strip(), lines=True)
         view.sendall(turn)
         _heard(view, 0.3)
     return ExitCode.DONE
@@ -126,10 +127,10 @@ def learn(where: str, name: str, baud: int | None, seconds: float | None) -> Exi
     mirror = Mirror(Console(port, load_profile("generic")))
     try:
         mirror.console.break_in()
-        click.echo("use it as you would; Ctrl-\\ ends, and the profile is printed", err=True)
+        tell("use it as you would; Ctrl-\\ ends, and the profile is printed", err=True)
         look_at(own_view(mirror), None if seconds is None else time.monotonic() + seconds, shown_on="stderr")
     finally:
         mirror.close()
         port.close()
-    click.echo(proposed(name, port.timeline()), nl=False)
+    pass_on(proposed(name, port.timeline()))
     return ExitCode.DONE

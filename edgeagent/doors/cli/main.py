@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from typing import Any
@@ -71,7 +72,9 @@ def main() -> Any:
     except click.exceptions.Abort:
         code = ExitCode.INTERRUPTED
     except click.ClickException as error:
-        error.show()
+        said = io.StringIO()
+        error.show(said)  # It repeats what was typed, which may be a name from elsewhere.
+        tell(said.getvalue().rstrip("\n"), err=True, lines=True)
         code = ExitCode.USAGE
     except EdgeAgentError as error:
         tell(f"edgeagent: {error}", err=True, lines=True)

@@ -153,6 +153,6 @@ def _answers_to(output: Path | None) -> Iterator[TextIO]:
 
 def _opened(output: Path) -> int:
     try:
-        return os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        return os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise ConfigError(f"{output}: {error.strerror}; give another file with -o") from error

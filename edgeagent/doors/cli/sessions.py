@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from edgeagent.core.events import UserSaid
+from edgeagent.core.text import shown
 from edgeagent.doors.cli.options import root_named, state_option
 from edgeagent.doors.cli.screen import fate_text
 from edgeagent.doors.cli.sessions_prune import prune_command
@@ -124,7 +125,8 @@ def remove(session: tuple[str, ...], yes: bool, state: Path | None) -> int:
     found = [find_directory(root, name) for name in session]
     if not yes and not sys.stdin.isatty():
         raise ConfigError("there is no terminal to ask on; say --yes to remove without being asked")
-    if not yes and not click.confirm(f"Remove {', '.join(each.name for each in found)}, with all that is recorded?"):
+    names = shown(", ".join(each.name for each in found))
+    if not yes and not click.confirm(f"Remove {names}, with all that is recorded?"):
         return int(ExitCode.DONE)
     for directory in found:
         remove_directory(directory)

@@ -170,6 +170,26 @@ def test_what_a_tool_prints_does_not_mix_with_the_answer(edgeagent, script, agen
     assert "chatter printed: noise on stdout\n" in done.stderr
 
 
+def test_an_answer_in_a_file_is_for_its_owner_and_a_name_from_elsewhere_is_shown_escaped(edgeagent, script, tmp_path):
+    (tmp_path / "plain.py").write_text("from edgeagent import Agent\nagent = Agent('plain', 'You talk.')\n")
+    edgeagent(
+        "run",
+        "plain.py",
+        "go",
+        "--model",
+        script("done"),
+        "-o",
+        "answer",
+        before=("sh", "-c", 'umask 0; exec "$@"', "-"),
+    )
+    assert (tmp_path / "answer").stat().st_mode & 0o777 == 0o600
+    for arguments in (("\x1b]0;x\x07",), ("run", "plain.py", "go", "--\x1b]0;x"), ("trace", "show", "\x1b]0;x\x07")):
+        done = edgeagent(*arguments)
+        assert done.returncode == 2
+        assert "\x1b" not in done.stderr
+        assert "\\x1b]0;x" in done.stderr
+
+
 PRINTING = '''
 import logging, sys
 from edgeagent import Agent, tool
