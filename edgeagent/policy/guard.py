@@ -107,6 +107,8 @@ class RuleGuard:
             check_rule(rule, agent)
         acting = (t.name for t in agent.tools if t.effect != "read")
         self.monitor = Monitor([r.formula for r in self.rules], acting)
+        for rule in self.rules:
+            self._check_objects(rule)
         self._strictest_first = sorted(self.rules, key=lambda r: STRICTNESS.index(r.verdict))
         self._calls: dict[str, tuple[_Check, ...]] = {}
         self._narrowings: dict[tuple[str, ...], _Narrowing] = {}
@@ -170,6 +172,17 @@ class RuleGuard:
     def touched(self) -> tuple[str, ...]:
         """Return the tools whose calls at least one rule can object to."""
         return tuple(t for t in self.agent.tool_names if self._checks(("called", t)))
+
+    def _check_objects(self, rule: Rule) -> None:
+        """Refuse a rule that cannot object to any call: what it asks for at once never is at once."""
+        tools = self.agent.tool_names
+        if rule.verdict == "halt" or not tools:
+            return
+        if all(self.monitor.compiled(rule.formula, ("called", tool)) is True for tool in tools):
+            raise ConfigError(
+                f"agent {self.agent.name}: rule {rule.name} can never object to a call: a position is a call, a result "
+                "or a word, and never two of them; say once(...), previously(...) or tainted() of what was before"
+            )
 
     def _checks(self, signature: Signature) -> tuple[_Check, ...]:
         compiled = ((r, self.monitor.compiled(r.formula, signature)) for r in self._strictest_first)

@@ -6,7 +6,9 @@ may be of the kind that is compared. It must apply to one of the tools that its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from edgeagent.core.agent import Tool
@@ -152,11 +154,46 @@ def _why_no_such_value(where: str, argument: Argument, options: Sequence[Mapping
         return f"{where} is never {wrong[0]!r}; {_what_it_is(options)}" if wrong else ""
     types = {t for option in options for t in _types(option)}
     if types & set(_COMPARED[argument.comparison]):
-        return ""
+        may_be = any(_may_be(argument, option) for option in options)
+        return "" if may_be else f"{where} is never {argument!r}; {_what_it_is(options)}{_bounds(options)}"
     if argument.comparison in ("<", "<=", ">", ">=") and "string" in types:
         why = "as a Decimal, a date and a duration are: declare it int or float, or compare its text"
         return f"{where}: {_what_it_is(options)}, {why}"
     return f"{where}: {_what_it_is(options)}"
+
+
+_ORDERS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def _may_be(argument: Argument, schema: Mapping[str, Any]) -> bool:
+    """Whether some value that the schema names, or lets its bounds hold, compares so; unknown counts as yes."""
+    if not set(_types(schema)) & set(_COMPARED[argument.comparison]):
+        return False
+    constants = [schema["const"]] if "const" in schema else schema.get("enum")
+    order = _ORDERS.get(argument.comparison)
+    if constants is not None and argument.comparison == "matches":
+        return any(isinstance(each, str) and re.fullmatch(argument.value, each) for each in constants)
+    if order is None:
+        return True
+    if constants is not None:
+        return any(isinstance(each, int | float) and order(each, argument.value) for each in constants)
+    end = "Maximum" if argument.comparison in (">", ">=") else "Minimum"
+    is_open = f"exclusive{end}" in schema
+    bound = schema.get(f"exclusive{end}", schema.get(end.lower()))
+    if not isinstance(bound, int | float) or isinstance(bound, bool):
+        return True
+    return bool(order(bound, argument.value)) and not (is_open and bound == argument.value)
+
+
+def _bounds(options: Sequence[Mapping[str, Any]]) -> str:
+    names = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
+    found = [f"{word} {option[name]}" for option in options for name, word in names.items() if name in option]
+    return f", {' and '.join(found)}" if found else ""
 
 
 def _what_it_is(options: Sequence[Mapping[str, Any]]) -> str:

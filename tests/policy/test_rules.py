@@ -7,7 +7,7 @@ import itertools
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from edgeagent.core.agent import Agent, tool
@@ -197,7 +197,10 @@ conditions = st.recursive(
 @given(conditions, st.lists(st.sampled_from([Fact("said"), Fact("called", "pay"), Fact("other")]), max_size=3))
 @settings(max_examples=300, deadline=None)
 def test_what_is_taken_out_or_narrowed_away_would_have_been_refused(condition, facts):
-    watch = RuleGuard((guard("pay", condition),), AGENT)
+    try:
+        watch = RuleGuard((guard("pay", condition),), AGENT)
+    except ConfigError:  # It can never object, as `call("pay")` cannot.
+        assume(False)
     memory = watch.monitor.start()
     for fact in facts:
         memory = watch.monitor.append(memory, fact)

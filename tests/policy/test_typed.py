@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import pytest
@@ -18,12 +18,15 @@ from edgeagent.policy.rules import (
     at_least,
     call,
     confirm_before,
+    confirmed,
     guard,
     never,
     once,
     requires_before,
     returned,
     rule,
+    said,
+    untrusted,
 )
 from edgeagent.policy.table import rules_from_table
 
@@ -48,6 +51,8 @@ def pay(
     first: Order,
     currency: Literal["EUR", "USD"],
     count: int | None = None,
+    share: Annotated[int, msgspec.Meta(ge=0, le=50)] = 0,
+    rank: Literal[1, 2, 3] | None = None,
     urgent: bool = False,
     notes: dict[str, int] | None = None,
     anything: Any = None,
@@ -84,6 +89,11 @@ AGENT = Agent(name="office", tools=(pay, fetch))
         (arg("count").matches("[0-9]+"), r"pay\.count: it is written as a number or null"),
         (arg("urgent").from_user(), r"pay\.urgent: it is written as a truth value"),
         (arg("urgent") == 1, r"pay\.urgent is never 1"),
+        (arg("share") > 50, r"pay\.share is never .*at least 0 and at most 50"),
+        (arg("share") >= 51, r"pay\.share is never"),
+        (arg("share") < 0, r"pay\.share is never"),
+        (arg("rank") > 3, r"pay\.rank is never .*one of 1, 2, 3"),
+        (arg("currency").matches("EU"), r"pay\.currency is never .*one of 'EUR', 'USD'"),
         (arg("page") == "x", "pay has no page"),
         (arg("to.limit").present() & ~(arg("to.nam") == "x"), r"pay\.to has no nam"),
     ],
@@ -105,6 +115,10 @@ def test_a_comparison_that_can_never_apply_is_refused_with_what_there_is(when, s
         arg("currency") != "EUR",
         arg("count") == None,  # noqa: E711  # a comparison that yields a formula
         arg("count") < 5,
+        arg("share") >= 50,
+        arg("share") <= 0,
+        arg("rank") > 2,
+        arg("currency").matches("E.."),
         arg("urgent") == True,  # noqa: E712  # a comparison that yields a formula
         arg("notes.whatever") > 5,
         arg("anything.at.all") > 5,
@@ -116,6 +130,16 @@ def test_a_comparison_that_can_never_apply_is_refused_with_what_there_is(when, s
 )
 def test_a_comparison_that_may_apply_loads(when):
     RuleGuard([never("pay", when=when)], AGENT)
+
+
+@pytest.mark.parametrize(
+    "when", [returned("pay"), call("fetch"), said("now"), untrusted(), confirmed("pay"), said() & call("pay")]
+)
+def test_a_rule_that_asks_for_two_things_that_never_are_at_once_does_not_load(when):
+    for each in (never("pay", when=when), confirm_before("pay", when=when)):
+        with pytest.raises(ConfigError, match="can never object to a call"):
+            RuleGuard([each], AGENT)
+    RuleGuard([never("pay", when=once(when))], AGENT)
 
 
 def test_a_comparison_must_apply_to_the_tool_that_its_position_is_about():
