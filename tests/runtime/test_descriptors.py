@@ -147,6 +147,33 @@ def test_a_lock_whose_descriptor_was_closed_is_taken_again_or_the_session_stops(
     os.close(foreign)
 
 
+DAEMON = '''
+import os, time
+from edgeagent import Agent, tool
+
+@tool(idempotent=True)
+def begin() -> str:
+    """Leave a child behind."""
+    if os.fork() == 0:
+        for descriptor in (0, 1, 2):
+            os.close(descriptor)
+        time.sleep(60)
+        os._exit(0)
+    return "begun"
+
+agent = Agent("starter", "You start things.", [begin])
+'''
+
+
+def test_whoever_reads_our_answers_does_not_wait_for_a_child_that_a_tool_has_left_behind(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(DAEMON)
+    (tmp_path / "script.json").write_text('["{\\"name\\": \\"begin\\", \\"arguments\\": {}}", "Begun."]')
+    command = [sys.executable, "-m", "edgeagent", "run", "agent.py", "Begin.", "--model", "script:script.json"]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "EDGEAGENT_STATE": "state"}
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=30, check=True)
+    assert ran.stdout == "Begun.\n"
+
+
 AGENT = '''
 import os
 from edgeagent import Agent, tool

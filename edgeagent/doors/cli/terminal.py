@@ -14,6 +14,7 @@ import resource
 import select
 import sys
 import termios
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
@@ -113,6 +114,7 @@ class _Kept(io.FileIO):
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "w", closefd=False)
         self._identity = identity(descriptor)
+        _KEPT.add(self)
 
     def write(self, block: Any) -> int:
         """Write some of the block. Raises DriverUnavailable if a tool has closed the descriptor."""
@@ -122,8 +124,21 @@ class _Kept(io.FileIO):
 
     def let_go(self) -> None:
         """Close the descriptor, unless a tool has done so already."""
+        _KEPT.discard(self)
         if identity(self.fileno()) == self._identity:
             os.close(self.fileno())
+
+
+_KEPT: weakref.WeakSet[_Kept] = weakref.WeakSet()
+"""Those of this process. Whoever reads our answers must not wait for a child that a tool has left behind."""
+
+
+def _let_go_in_child() -> None:
+    for each in list(_KEPT):
+        each.let_go()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)
 
 
 OUT_OF_REACH = 1_000
