@@ -30,7 +30,7 @@ import orjson
 
 from edgeagent.errors import ConfigError, TraceError
 from edgeagent.trace.disk import DISK, Disk, write_atomically
-from edgeagent.trace.disk import identity as identity
+from edgeagent.trace.disk import file_behind as file_behind
 from edgeagent.trace.file import Durability
 from edgeagent.version import __version__
 
@@ -216,19 +216,19 @@ class Lock:
     def __init__(self, directory: Path, disk: Disk) -> None:
         self._directory, self._disk = directory, disk
         self._descriptor = _taken(directory, disk)
-        self._identity = identity(self._descriptor)
+        self._identity = file_behind(self._descriptor)
         _HELD.add(self)
 
     def keep(self) -> None:
         """Take it again if a tool has closed its descriptor. Raises ConfigError if somebody else was first."""
-        if self._identity is not None and identity(self._descriptor) != self._identity:
+        if self._identity is not None and file_behind(self._descriptor) != self._identity:
             self._descriptor = _taken(self._directory, self._disk)
-            self._identity = identity(self._descriptor)
+            self._identity = file_behind(self._descriptor)
 
     def release(self) -> None:
         """Let others in."""
         _HELD.discard(self)
-        if self._identity is not None and identity(self._descriptor) == self._identity:
+        if self._identity is not None and file_behind(self._descriptor) == self._identity:
             os.close(self._descriptor)
         self._identity = None
 

@@ -91,7 +91,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 """What a disk says that has no room left: for bytes, for names, or for this user."""
 
 
-def identity(descriptor: int) -> tuple[int, int] | None:
+def file_behind(descriptor: int) -> tuple[int, int] | None:
     """Which file a descriptor stands for; None if it is closed.
 
     Tools run in this process. One that closes descriptors that are not its own closes ours, and what it opens then may

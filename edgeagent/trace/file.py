@@ -27,7 +27,7 @@ from edgeagent.core.effects import Effect
 from edgeagent.core.events import Event
 from edgeagent.core.state import State
 from edgeagent.errors import TraceDamaged, TraceError
-from edgeagent.trace.disk import DISK, NO_ROOM, Disk, identity, sync, write_all, write_atomically
+from edgeagent.trace.disk import DISK, NO_ROOM, Disk, file_behind, sync, write_all, write_atomically
 from edgeagent.trace.record import (
     HEAD,
     NONCE_BYTES,
@@ -74,7 +74,7 @@ class TraceFile:
         self.path = path
         self.seq = header.first_seq + len(at.records)
         self.head = at.head
-        self._descriptor, self._identity = descriptor, identity(descriptor)
+        self._descriptor, self._identity = descriptor, file_behind(descriptor)
         self._nonce = header.nonce
         self._offset = at.end
         self._begin = at.records[0].offset if at.records else at.end
@@ -197,7 +197,7 @@ class TraceFile:
         except OSError as error:
             raise self._failed("rotation", error) from None
         self._let_go()
-        self._descriptor, self._identity, self._nonce = descriptor, identity(descriptor), begun.header.nonce
+        self._descriptor, self._identity, self._nonce = descriptor, file_behind(descriptor), begun.header.nonce
         self._begin = self._offset = begun.end
 
     def settle(self) -> None:
@@ -228,18 +228,18 @@ class TraceFile:
 
     def _own(self) -> int:
         """The trace's descriptor, opened again if a tool has closed it. Raises OSError."""
-        if identity(self._descriptor) != self._identity:
+        if file_behind(self._descriptor) != self._identity:
             try:
                 again = self._disk.open_append(self.path)
             except OSError as error:
                 raise OSError(error.errno, f"a tool closed the trace's descriptor; {error.strerror or error}") from None
             self._descriptor = again
-            if identity(again) != self._identity:
+            if file_behind(again) != self._identity:
                 raise OSError(errno.EBADF, "a tool closed the trace's descriptor, and another file is in its place")
         return self._descriptor
 
     def _let_go(self) -> None:
-        if identity(self._descriptor) == self._identity:  # Else a tool has closed it, and the number is not ours.
+        if file_behind(self._descriptor) == self._identity:  # Else a tool has closed it, and the number is not ours.
             self._disk.close(self._descriptor)
 
     def _sync_if_due(self, now: bool) -> None:

@@ -25,7 +25,7 @@ from edgeagent.core.effects import AskUser
 from edgeagent.core.text import shown
 from edgeagent.errors import ConfigError, DriverUnavailable
 from edgeagent.runtime.door import Decision
-from edgeagent.runtime.folder import identity
+from edgeagent.runtime.folder import file_behind
 
 LOOK_EVERY_S = 0.2
 """How often a waiting question looks whether it is still open: it may have expired, or been cancelled with its turn."""
@@ -113,19 +113,19 @@ class _Kept(io.FileIO):
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "w", closefd=False)
-        self._identity = identity(descriptor)
+        self._identity = file_behind(descriptor)
         _KEPT.add(self)
 
     def write(self, block: Any) -> int:
         """Write some of the block. Raises DriverUnavailable if a tool has closed the descriptor."""
-        if identity(self.fileno()) != self._identity:
+        if file_behind(self.fileno()) != self._identity:
             raise DriverUnavailable("a tool has closed the descriptor that answers are written to; the trace has them")
         return super().write(block)
 
     def let_go(self) -> None:
         """Close the descriptor, unless a tool has done so already."""
         _KEPT.discard(self)
-        if identity(self.fileno()) == self._identity:
+        if file_behind(self.fileno()) == self._identity:
             os.close(self.fileno())
 
 

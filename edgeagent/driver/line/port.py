@@ -25,6 +25,7 @@ from edgeagent.driver.line.opening import PortBusy as PortBusy
 from edgeagent.driver.line.opening import PortSettings as PortSettings
 from edgeagent.driver.line.screen import Redactor
 from edgeagent.errors import DriverUnavailable
+from edgeagent.trace.disk import file_behind
 
 KEPT_BYTES_MAX = 4 * 1024 * 1024
 """Six minutes of a line at 115200 baud without a pause. What falls out is counted."""
@@ -85,6 +86,7 @@ class SerialPort:
         self._thread: threading.Thread | None = None
         self._outgoing: deque[_Outgoing] = deque()
         self._wake: tuple[int, int] | None = None
+        self._ours: dict[int, tuple[int, int] | None] = {}
         self._closing = False
         self._redactor: Redactor | None = None
 
@@ -98,6 +100,7 @@ class SerialPort:
         self._line = opened(place, self.settings)
         self._closing, self._lost = False, None
         self._wake = os.pipe()
+        self._ours = {each: file_behind(each) for each in (*self._wake, descriptor_of(self._line)) if each >= 0}
         self._note(f"opened {place}")
         self._thread = threading.Thread(target=self._own, name=f"port {place}", daemon=True)
         self._thread.start()
@@ -180,6 +183,8 @@ class SerialPort:
         """
         outgoing = _Outgoing(data)
         with self._changed:
+            if self._lost is None and not all(map(self._is_ours, self._ours)):
+                self._lose("a tool closed its descriptors")  # The thread may wait on them for ever.
             if self._lost is not None:
                 raise self._lost
             self._outgoing.append(outgoing)
@@ -236,9 +241,14 @@ class SerialPort:
         except FOREIGN as error:
             because = str(error) or type(error).__name__
         finally:
-            with contextlib.suppress(*FOREIGN):
-                self._line.close()
+            if self._is_ours(descriptor_of(self._line)):
+                with contextlib.suppress(*FOREIGN):
+                    self._line.close()
             self._lose(because)
+
+    def _is_ours(self, descriptor: int) -> bool:
+        """Whether no tool has closed this descriptor of ours; its number may be another file's by then."""
+        return descriptor not in self._ours or file_behind(descriptor) == self._ours[descriptor]
 
     def _serve_descriptor(self, descriptor: int) -> None:
         assert self._wake is not None
@@ -248,6 +258,8 @@ class SerialPort:
             readable, writable, _ = select.select([descriptor, self._wake[0]], waiting, [], idle_s)
             if self._wake[0] in readable:
                 os.read(self._wake[0], 4_096)
+            if not self._is_ours(descriptor):
+                raise OSError(errno.EBADF, "a tool closed the line's descriptor")
             if descriptor in readable:
                 with contextlib.suppress(BlockingIOError):
                     self._take_in(_nonempty(os.read(descriptor, PORTION_BYTES)))
@@ -304,14 +316,14 @@ class SerialPort:
             for outgoing in self._outgoing:
                 outgoing.done.set()
             self._outgoing.clear()
-            for end in self._wake or ():
+            for end in filter(self._is_ours, self._wake or ()):
                 os.close(end)
             self._wake = None
             self._changed.notify_all()
         self._note(f"link lost: {because}" if because != "closed" else "closed")
 
     def _poke(self) -> None:
-        if self._wake is not None:
+        if self._wake is not None and self._is_ours(self._wake[1]):
             os.write(self._wake[1], b"x")
 
     # -- the timeline

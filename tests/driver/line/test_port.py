@@ -471,3 +471,18 @@ def test_tio_81_a_forbidden_port_names_the_group() -> None:
 
 def test_the_usual_group_is_dialout() -> None:
     assert "dialout" in identity.why_not_opened("/nonexistent", errno.EACCES)
+
+
+def test_a_tool_that_closes_the_line_has_nothing_written_into_its_own_file(port: SerialPort, tmp_path: Path) -> None:
+    assert port._wake is not None
+    closed = (port._line.fd, *port._wake)
+    for descriptor in closed:
+        os.close(descriptor)
+    foreign = [os.open(tmp_path / "foreign", os.O_RDWR | os.O_CREAT) for _ in range(8)]
+    assert set(closed) <= set(foreign)
+    with pytest.raises(LinkLost, match="the line is gone"):
+        port.write(b"a password")
+    port.close()
+    assert (tmp_path / "foreign").read_bytes() == b""
+    for descriptor in foreign:
+        os.close(descriptor)  # Each is still open: none was taken for ours.
