@@ -48,6 +48,14 @@ def descriptor_of(line: Any) -> int:
         return -1  # rfc2217 has none: its bytes come through a thread of its own.
 
 
+def forget(line: Any) -> None:
+    """Let go of a line whose descriptor a tool has closed: not even when it is collected may it close that number."""
+    line.is_open = False
+    connection = getattr(line, "_socket", None)
+    if isinstance(connection, socket.socket):
+        connection.detach()
+
+
 def opened(place: str, settings: PortSettings) -> Any:
     """Open a device or URL. Raises PortBusy (naming the holder) or DriverUnavailable; then nothing is held."""
     import serial  # The extra `serial`; needed only once a port is opened.
