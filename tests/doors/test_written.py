@@ -14,6 +14,7 @@ REASONS = {
     "cli/calibrate.py": "numbers only",
     "cli/trace.py": "rich's table, of escaped cells; a page, escaped as HTML",
     "cli/console.py": "a device's own screen, which a person asked to see as it is",
+    "cli/new.py": "the files of a new agent",
     "cli/trace_export.py": "an export into a private file",
     "cli/trace_sign.py": "a key, into a file of its own",
 }
