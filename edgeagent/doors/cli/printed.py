@@ -32,7 +32,9 @@ class Printed:
         """Write the text; a tool's waits until its line has ended."""
         tool = _tool_here()
         if tool is None:
-            return self._stream.write(text)
+            is_ours = threading.current_thread() is threading.main_thread()
+            self._stream.write(text if is_ours else shown(text, lines=True))  # A tool's own thread has any name.
+            return len(text)
         *lines, rest = (getattr(self._begun, "text", "") + text).split("\n")
         if len(rest) > LINE_CHARS_MAX:
             lines, rest = [*lines, rest], ""

@@ -191,7 +191,7 @@ def test_an_answer_in_a_file_is_for_its_owner_and_a_name_from_elsewhere_is_shown
 
 
 PRINTING = '''
-import logging, sys
+import logging, sys, threading
 from edgeagent import Agent, tool
 
 @tool(idempotent=True)
@@ -205,6 +205,9 @@ def greet() -> str:
 def warn() -> str:
     """Warn."""
     print("five", file=sys.stderr)
+    inner = threading.Thread(target=print, args=("seven\\x1b]0;title\\x07",), kwargs={"file": sys.stderr})
+    inner.start()
+    inner.join()
     logging.warning("six\\nedgeagent: unknown: forged")
     return "ok"
 
@@ -227,6 +230,8 @@ def test_what_tools_print_says_which_of_them_did_and_no_byte_of_it_is_a_command_
         "warn printed: edgeagent: unknown: forged",
         "warn printed: five",
     ]
+    assert r"seven\x1b]0;title\x07" in done.stderr
+    assert "\x1b" not in done.stderr
     assert "\nedgeagent: unknown" not in done.stderr
     assert not done.stdout.count("one two")
 
