@@ -42,8 +42,8 @@ def result_json(value: Any) -> str:
         return canonical_json(_plain(plain))
     except RecursionError:
         raise CannotShow("it is nested too deep, or holds itself") from None
-    # The value's own code runs here, so it may raise anything.
-    except Exception as error:
+    # The value's own code runs here, so it may raise anything, SystemExit included; the tool has done its work.
+    except BaseException as error:
         raise CannotShow(_why(value, error)) from None
 
 
@@ -55,7 +55,7 @@ def told_of_bytes(content: bytes) -> dict[str, Any]:
     return {"bytes": len(content), "kind": kind, "sha256": hashlib.sha256(content).hexdigest()}
 
 
-def _why(value: Any, error: Exception) -> str:
+def _why(value: Any, error: BaseException) -> str:
     if isinstance(error, CannotShow | TypeError | NotImplementedError):
         return str(error) or f"a {type(value).__name__} has no JSON form"
     return error_text(error)

@@ -14,13 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
 from edgeagent.core.effects import CallTool, Effect, Say
 from edgeagent.core.events import Event, ToolFailed, ToolReturned, UserSaid
 from edgeagent.core.state import State, Transition, is_resting
 from edgeagent.core.step import QUEUE_MAX
-from edgeagent.core.values import Outcome
+from edgeagent.core.values import Outcome, read_json
 
 TOO_MANY = Outcome(
     "failed",
@@ -30,12 +28,16 @@ TOO_MANY = Outcome(
 
 @dataclass(frozen=True)
 class Called:
-    """A call that ran: the tool, its arguments, and its result; or, in `error`, why there is none."""
+    """A call that ran: the tool, its arguments, and its result; or, in `error`, why there is none.
+
+    `unshown` says why the result of a tool that did its work has no JSON form; `result` is then None.
+    """
 
     tool: str
     arguments: dict[str, Any]
     result: Any = None
     error: str = ""
+    unshown: str = ""
 
 
 @dataclass(frozen=True)
@@ -164,9 +166,9 @@ class Turns:
         call = self._calls.pop(event.effect_id, None)
         if call is None:
             return  # Late, or of a turn before.
-        arguments = orjson.loads(call.arguments)
+        arguments = read_json(call.arguments)
         if isinstance(event, ToolReturned):
-            self._called.append(Called(call.tool, arguments, orjson.loads(event.value)))
+            self._called.append(Called(call.tool, arguments, read_json(event.value), unshown=event.unshown))
         else:
             self._called.append(
                 Called(call.tool, arguments, error=f"{event.reason.replace('_', ' ')}: {event.message}")

@@ -148,6 +148,12 @@ _TOKEN = re.compile(r"\\.|\[\^?|[\]{&|~]", re.DOTALL)
 _COUNT = re.compile(r"\{[0-9]+(?:,[0-9]*)?\}")
 # Python's own: ECMA 262 reads them as plain letters, as octal, or not at all.
 _PYTHONS_OWN = re.compile(r"\\[AZaUN]|\\0[0-9]|\\[xu](?![0-9A-Fa-f])")
+# ECMA 262's own, which Python does not read.
+_ECMAS_OWN = {
+    "p": "a property of Unicode has other members in every version: write ranges, such as [A-Za-zÀ-ÖØ-öø-ÿ] for \\p{L}",
+    "k": "a back reference cannot be held by a grammar",
+    "c": "a control character is written by its number, such as \\x0a for \\cJ",
+}
 
 
 def _as_python(pattern: str) -> str:
@@ -157,6 +163,8 @@ def _as_python(pattern: str) -> str:
         text, start = token[0], token.start()
         if own := _PYTHONS_OWN.match(pattern, start):
             raise PatternError(f"{own[0]} is not read alike by Python and ECMA 262: write ^, $ or the character itself")
+        if reason := _ECMAS_OWN.get(text[1:].lower()):
+            raise PatternError(f"{text}: {reason}")
         is_opening = text[0] == "[" and not in_class
         if is_opening and pattern[token.end() : token.end() + 1] == "]":
             raise PatternError("[] and [^] cannot be held: a class names its characters")

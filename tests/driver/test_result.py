@@ -61,6 +61,11 @@ class Rude:
         raise RuntimeError("\ud835")
 
 
+class Ending:
+    def tolist(self) -> object:
+        raise SystemExit(3)
+
+
 @pytest.mark.parametrize(
     ("value", "because"),
     [
@@ -71,8 +76,9 @@ class Rude:
         ({1: "a", "1": "b"}, "written alike"),
         ({(1, 2): "a"}, ""),
         (Rude(), "RuntimeError"),
+        (Ending(), "SystemExit"),
     ],
-    ids=("generator", "object", "loop", "digits", "alike", "tuple", "rude"),
+    ids=("generator", "object", "loop", "digits", "alike", "tuple", "rude", "ending"),
 )
 def test_what_cannot_be_shown_is_done_all_the_same_and_says_why(value: object, because: str) -> None:
     @tool(idempotent=False)

@@ -57,6 +57,33 @@ class WritingScript(Script):
         return Writing(self._answers[answered:], doors)
 
 
+@tool(idempotent=True)
+def measured(value: int) -> object:
+    """Measure."""
+    return [value, -value, -0.0, 0.1 + 0.2]
+
+
+@tool(idempotent=False)
+def done() -> object:
+    """Do something whose result nobody can show."""
+    return (n for n in range(3))
+
+
+def test_whole_numbers_of_any_size_come_back_with_every_digit():
+    for value in (2**53 + 1, 2**63, 2**64, 2**70 + 1, 2**200 + 1, -(2**63) - 1):
+        with scripted(Agent("meter", tools=(measured,)), [call("measured", value=value), "Done."]) as session:
+            (called,) = session.ask("Measure.").calls
+        assert (called.arguments, called.result) == ({"value": value}, [value, -value, -0.0, 0.1 + 0.2])
+        assert str(called.result[2]) == "-0.0"
+
+
+def test_a_call_whose_result_cannot_be_shown_says_that_it_was_done_and_why_nobody_sees_it():
+    with scripted(Agent("doer", tools=(done,)), [call("done"), "Done."]) as session:
+        (called,) = session.ask("Do it.").calls
+    assert (called.result, called.error) == (None, "")
+    assert "generator" in called.unshown
+
+
 def open_writing(tmp_path, *answers, **more):
     return edgeagent.open(PAYER, WritingScript(answers), state=tmp_path, **more)
 
