@@ -19,7 +19,7 @@ import mmap
 import os
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 from zlib import crc32
@@ -54,31 +54,9 @@ from edgeagent.models.gguf_format import (
     U32,
     U64,
     VOCABULARY_BYTES_MAX,
+    GgufHeader,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class GgufHeader:
-    """What the rest of the driver needs to know of a model file that passed. None: the file does not say."""
-
-    path: Path
-    version: int
-    size_bytes: int
-    architecture: str
-    name: str | None
-    context_length: int | None
-    block_count: int | None
-    embedding_length: int | None
-    file_type: int | None
-    tokenizer_model: str | None
-    vocab_size: int
-    bos_token_id: int | None
-    eos_token_id: int | None
-    chat_template: str | None
-    alignment: int
-    n_tensors: int
-    n_params: int
-    data_offset: int
+from edgeagent.models.split import parts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +80,29 @@ def check_gguf(path: str | os.PathLike[str]) -> GgufHeader:
     """Read and check the header of a model file; return what it says.
 
     Costs no copy of the vocabulary and, at 262,144 tokens, about 0.1 s. Raises `ModelError` for anything that is not a
-    whole, well-formed GGUF file: missing, no permission, not a file, empty, text, truncated, hostile.
+    whole, well-formed GGUF file: missing, no permission, not a file, empty, text, truncated, hostile. Of a model in
+    parts any may be named; all are checked, and the sizes are those of all.
     """
-    path = Path(path)
-    with mapped(path) as (data, size):
-        return _Reader(path, data, size).header()
+    parts = parts_of(Path(path))
+    with mapped(parts[0]) as (data, size):
+        header = _Reader(parts[0], data, size, (0, len(parts))).header()
+    for number, part in enumerate(parts[1:], start=1):
+        with mapped(part) as (data, size):
+            n_tensors, n_params = _Reader(part, data, size, (number, len(parts))).further_part()
+        header = replace(
+            header,
+            size_bytes=header.size_bytes + size,
+            n_tensors=header.n_tensors + n_tensors,
+            n_params=header.n_params + n_params,
+        )
+    return header
 
 
 class _Reader:
     """A position in the mapped file that never passes its end."""
 
-    def __init__(self, path: Path, data: mmap.mmap, size: int) -> None:
+    def __init__(self, path: Path, data: mmap.mmap, size: int, part: tuple[int, int] = (0, 1)) -> None:
+        self.part = part  # Which one, counted from 0, and of how many.
         self.path, self.data, self.size = path, data, size
         self.at = 0
         self.strings = 0
@@ -125,14 +115,23 @@ class _Reader:
     # What the whole file is made of, in its order.
 
     def header(self) -> GgufHeader:
+        version, n_tensors, alignment = self._preamble()
+        self._check_metadata()
+        n_params, data_offset = self._tensors(n_tensors, alignment)
+        return self._described(version, alignment, n_tensors, n_params, data_offset)
+
+    def further_part(self) -> tuple[int, int]:
+        """Check a part behind the first, which says nothing of the model; return its tensors and weights."""
+        _, n_tensors, alignment = self._preamble()
+        return n_tensors, self._tensors(n_tensors, alignment)[0]
+
+    def _preamble(self) -> tuple[int, int, int]:
         version = self._magic_and_version()
         n_tensors, n_keys = self._counts()
         for _ in range(n_keys):
             self._key_value()
-        alignment = self._alignment()
-        self._check_metadata()
-        n_params, data_offset = self._tensors(n_tensors, alignment)
-        return self._described(version, alignment, n_tensors, n_params, data_offset)
+        self._check_part()
+        return version, n_tensors, self._alignment()
 
     def _magic_and_version(self) -> int:
         magic = self.data[:4]
@@ -151,8 +150,9 @@ class _Reader:
     def _counts(self) -> tuple[int, int]:
         at = self.at
         n_tensors, n_keys = COUNTS.unpack_from(self.data, self._take(16, "the counts of tensors and keys"))
-        if not 1 <= n_tensors <= TENSORS_MAX:
-            self.refuse(f"{n_tensors} tensors; 1 to {TENSORS_MAX} can be", at)
+        fewest = 1 if self.part[1] == 1 else 0  # The first part may hold only what is said of the model.
+        if not fewest <= n_tensors <= TENSORS_MAX:
+            self.refuse(f"{n_tensors} tensors; {fewest} to {TENSORS_MAX} can be", at)
         if not 1 <= n_keys <= KEYS_MAX:
             self.refuse(f"{n_keys} metadata keys; 1 to {KEYS_MAX} can be", at + 8)
         # A tensor takes at least 33 bytes here and a key at least 14.
@@ -249,10 +249,17 @@ class _Reader:
         self._integer(f"{architecture}.context_length", (1 << 31) - 1)
         self._integer(f"{architecture}.embedding_length", 1 << 20)
         self._integer(f"{architecture}.vocab_size", STRINGS_MAX)
-        parts = self.metadata.get("split.count", 1)
-        if parts not in (0, 1):
-            self.refuse(f"one of {_shown(parts)} parts of a model", None, "join them: `llama-gguf-split --merge`")
         self._check_vocabulary()
+
+    def _check_part(self) -> None:
+        """The file is the part that its name says."""
+        number, count = self.metadata.get("split.no", 0), self.metadata.get("split.count", 1) or 1
+        if (number, count) == self.part:
+            return
+        part = number + 1 if isinstance(number, int) else _shown(number)
+        by_name = f"part {self.part[0] + 1} of {self.part[1]}" if self.part[1] > 1 else "a whole model"
+        remedy = "give each part the name that it had, NAME-00001-of-0000N.gguf, and name any of them"
+        self.refuse(f"part {part} of {_shown(count)} of a model, and by its name {by_name}", None, remedy)
 
     def _integer(self, key: str, limit: int) -> int | None:
         value = self.metadata.get(key)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from pathlib import Path
 from struct import Struct
 
 KEYS_MAX = 10_000  # real files have 20 to 60
@@ -83,3 +85,27 @@ BYTE_TOKEN_TYPE = 6
 BYTE_TOKEN = re.compile(rb"<0x[0-9A-Fa-f]{2}>")
 
 DAMAGED = "the file is damaged or no model: get it again and compare its SHA-256 with the publisher's"
+
+
+@dataclass(frozen=True, slots=True)
+class GgufHeader:
+    """What the rest of the driver needs to know of a model file that passed. None: the file does not say."""
+
+    path: Path
+    version: int
+    size_bytes: int
+    architecture: str
+    name: str | None
+    context_length: int | None
+    block_count: int | None
+    embedding_length: int | None
+    file_type: int | None
+    tokenizer_model: str | None
+    vocab_size: int
+    bos_token_id: int | None
+    eos_token_id: int | None
+    chat_template: str | None
+    alignment: int
+    n_tensors: int
+    n_params: int
+    data_offset: int

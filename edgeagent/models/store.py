@@ -21,6 +21,7 @@ from edgeagent.errors import ConfigError, ModelError
 from edgeagent.models.catalogue import EMBEDDER_SUFFIX, KNOWN, Known
 from edgeagent.models.disk import Progress, copied, digest, disk_errors, locked, no_progress, refuse_if_full, store_root
 from edgeagent.models.gguf import check_gguf
+from edgeagent.models.split import parts_of
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
@@ -73,6 +74,7 @@ def find(name_or_path: str | os.PathLike[str], *, known: Mapping[str, Known] = K
     text = os.fspath(name_or_path)
     if "/" in text or text.endswith(".gguf"):
         path = Path(text).expanduser()
+        path = parts_of(path)[0]
         if not path.exists():
             raise ModelError(f"{path}: there is no such model file; check the path, or `edgeagent model list`")
         return path
@@ -101,6 +103,8 @@ def add(
     """Copy a GGUF file of the user's into the store, after the pre-check. Raises `ModelError`."""
     source = Path(file)
     header = check_gguf(source)
+    if len(parts_of(source)) > 1:
+        raise ModelError(f"{source}: the store keeps models in one file; use this one where it lies: --model {source}")
     name = _valid_name(name if name is not None else re.sub(r"[^a-z0-9._-]+", "-", source.stem.lower()).strip("-._"))
     root = root or store_root()
     with disk_errors(root), locked(name, root, progress):

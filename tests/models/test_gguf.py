@@ -282,7 +282,7 @@ FAULTS: list[tuple[str, bytes, str]] = [
     ("alignment 0", with_key("general.alignment", U32, 0), "general.alignment is 0"),
     ("alignment 48", with_key("general.alignment", U32, 48), "general.alignment is 48"),
     ("alignment as text", with_key("general.alignment", STRING, "32"), "general.alignment is '32'"),
-    ("one of two parts", with_key("split.count", U32, 2), "one of 2 parts"),
+    ("one of two parts", with_key("split.count", U32, 2), "part 1 of 2 of a model, and by its name a whole model"),
     ("a template that is a list", with_key("tokenizer.chat_template", ARRAY, (STRING, ["x"])), "chat_template"),
     ("vocabulary as one text", with_key("tokenizer.ggml.tokens", STRING, "x"), "a list of texts"),
     ("vocabulary as one long text", with_key("tokenizer.ggml.tokens", STRING, "x" * (2 << 20)), "a list of texts"),

@@ -144,7 +144,8 @@ def _look_at_file(settings: Settings) -> str:
 
     path = find(name)
     header = check_gguf(path)
-    return f"{path.name}: {header.architecture}, {header.vocab_size} tokens, window up to {header.context_length}"
+    window = f"{header.vocab_size} tokens, window up to {header.context_length}"
+    return f"{path.name}: {header.size_bytes / 1e6:.0f} MB, {header.architecture}, {window}"
 
 
 def _look_at_meaning(settings: Settings) -> str:

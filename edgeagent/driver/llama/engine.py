@@ -12,7 +12,6 @@ Knows nothing of prompts, grammars or agents. One thread at a time.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,6 +28,7 @@ from edgeagent.driver.llama.sampling import log_whole
 from edgeagent.driver.llama.vocabulary import Vocabulary, cache_directory, load_vocabulary
 from edgeagent.errors import ModelError
 from edgeagent.models.gguf import check_gguf
+from edgeagent.models.split import digest_of, parts_of
 
 Halt = Callable[[], Literal["time", "cancelled"] | None]
 """Asked between batches and tokens: why to stop now, or None."""
@@ -81,7 +81,7 @@ class Engine:
         `digest` is the file's SHA-256 if it is already known; `cache` the directory for derived tables (None: the
         user's cache directory). Raises ModelError; llama.cpp's own last words are in its text.
         """
-        path = Path(path)
+        path = parts_of(Path(path))[0]
         if not path.is_file():
             raise ModelError(f"{path}: no such model file; `edgeagent model pull smollm2` gets one")
         check_gguf(path)
@@ -90,11 +90,8 @@ class Engine:
 
     @cached_property
     def model_digest(self) -> str:
-        """SHA-256 of the model's file."""
-        if self._digest is not None:
-            return self._digest
-        with self.path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        """SHA-256 of the model's bytes, of all its parts."""
+        return self._digest if self._digest is not None else digest_of(self.path)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
