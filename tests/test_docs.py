@@ -38,6 +38,7 @@ def test_every_command_has_a_help_page(verb):
         [sys.executable, "-m", "edgeagent", verb, "--help"], capture_output=True, text=True, cwd=ROOT, check=True
     )
     assert "Usage:" in done.stdout
+    assert "Example:" in done.stdout
 
 
 def test_every_exit_code_is_documented():

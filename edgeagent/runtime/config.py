@@ -99,8 +99,8 @@ def _check_keys(file: Path, section: str, found: Any, kind: type[msgspec.Struct]
     for key in found if isinstance(found, dict) else ():
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1)
-            hint = f"did you mean {section}{near[0]}? " if near else ""
-            raise ConfigError(f"{file}: there is no key {section}{key}; {hint}There are: {', '.join(sorted(known))}")
+            hint = f"; did you mean {section}{near[0]}?" if near else "."
+            raise ConfigError(f"{file}: there is no key {section}{key}{hint} There are: {', '.join(sorted(known))}")
 
 
 def settings_file(path: Path | None, *, beside: Path | None) -> Path | None:

@@ -50,6 +50,23 @@ AUTO, PLAIN = "auto", "plain"
 TEMPLATE_BYTES_MAX = 1 << 20
 """As long as a text in a model file may be; real templates have 20 kB at most."""
 
+PACKAGES = {
+    "RPi": "RPi.GPIO",
+    "serial": "pyserial",
+    "usb": "pyusb",
+    "can": "python-can",
+    "board": "adafruit-blinka",
+    "busio": "adafruit-blinka",
+    "digitalio": "adafruit-blinka",
+    "paho": "paho-mqtt",
+    "zmq": "pyzmq",
+    "yaml": "PyYAML",
+    "PIL": "Pillow",
+    "cv2": "opencv-python",
+    "dateutil": "python-dateutil",
+}
+"""Which package brings a module that is not called like it: those that agents on boards import."""
+
 OnText = Callable[[str], None]
 OnProgress = Callable[[int, int], None]
 
@@ -273,7 +290,8 @@ def _remedy(error: Exception) -> str:
     """The way out of a failed import."""
     if not isinstance(error, ModuleNotFoundError) or not error.name:
         return ""
-    package = error.name.partition(".")[0]
+    module = error.name.partition(".")[0]
+    package = PACKAGES.get(module, module)
     return f"; install the package that brings it (pip install {package}), or leave out what needs it on this machine"
 
 

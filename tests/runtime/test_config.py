@@ -34,10 +34,11 @@ def test_an_error_in_an_agent_file_has_its_line_for_a_relative_path_too(
         load_agent("agent_with_a_fault.py")
 
 
-def test_an_import_that_fails_names_the_package_to_install(tmp_path: Path):
+@pytest.mark.parametrize(("module", "package"), [("no_such_gpio.lines", "no_such_gpio"), ("RPi.GPIO", "RPi.GPIO")])
+def test_an_import_that_fails_names_the_package_to_install(tmp_path: Path, module: str, package: str):
     file = tmp_path / "agent_on_a_pi.py"
-    file.write_text("import no_such_gpio.lines\n")
-    with pytest.raises(ConfigError, match="pip install no_such_gpio"):
+    file.write_text(f"import {module}\n")
+    with pytest.raises(ConfigError, match=rf"pip install {package}\)"):
         load_agent(str(file))
 
 

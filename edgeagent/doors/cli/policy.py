@@ -34,7 +34,12 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON obj
 
 @click.group()
 def policy() -> None:
-    """What the agent may do: explain its rules, try them on recorded sessions."""
+    """What the agent may do: explain its rules, try them on recorded sessions.
+
+    \b
+    Example:
+      edgeagent policy explain examples/greenhouse.py
+    """
 
 
 @policy.command()

@@ -54,7 +54,12 @@ class Row:
 @click.group(invoke_without_command=True)
 @click.pass_context
 def sessions(context: click.Context) -> Any:
-    """List, show, remove, prune and export sessions; without a word, list them."""
+    """List, show, remove, prune and export sessions; without a word, list them.
+
+    \b
+    Example:
+      edgeagent sessions list --json
+    """
     if context.invoked_subcommand is None:
         return context.invoke(list_sessions)
     return None

@@ -45,7 +45,12 @@ BAR_CHARS = 8
 
 @click.group()
 def trace() -> None:
-    """Look into traces: a trace.cbor, a session's directory or its id; without one, the last session."""
+    """Look into traces: a trace.cbor, a session's directory or its id; without one, the last session.
+
+    \b
+    Example:
+      edgeagent trace show
+    """
 
 
 COMMANDS = (
