@@ -54,8 +54,20 @@ def _room(agent: Agent, state: State, messages: tuple[Message, ...]) -> int:
 
 def told(value: str, total: int) -> str:
     """Return a result of which only the beginning was recorded, with the note that it had `total` elements."""
-    kept = read_json(value)
-    return _noted(value, len(kept), total, "elements" if isinstance(kept, list) else "characters") if total else value
+    if not total:
+        return value
+    kept = _read(value)
+    if isinstance(kept, list):
+        return _noted(value, len(kept), total, "elements")
+    return _noted(value, len(kept if isinstance(kept, str) else value), total, "characters")
+
+
+def _read(text: str) -> Any:
+    """The value of a JSON text, or None of one that is none: a driver of somebody else's may have written it."""
+    try:
+        return read_json(text)
+    except ValueError:
+        return None
 
 
 def cut(text: str, bytes_max: int) -> str:
@@ -66,10 +78,7 @@ def cut(text: str, bytes_max: int) -> str:
     body = text[: found.start()] if found else text
     if len(body.encode()) <= bytes_max:
         return text
-    try:
-        value = read_json(body)
-    except ValueError:
-        value = None
+    value = _read(body)
     if isinstance(value, list) and (found is None or found[3] == "elements"):
         kept = _elements(value, bytes_max)
         if kept or found:

@@ -124,5 +124,5 @@ def read_json(text: str | bytes) -> Any:
     """Return the value of JSON that we have written ourselves, integers with every digit. Raises ValueError."""
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ValueError(str(error)) from None

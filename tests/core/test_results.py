@@ -46,6 +46,11 @@ def test_of_a_result_that_was_not_recorded_whole_the_note_counts_all_of_it() -> 
     assert cut(told("[0,1,2]", 5_000), 4) == "[0]… (4999 of 5000 elements left out)"
 
 
+@pytest.mark.parametrize("value", ["", "[1", "7", "null", "[" * 5_000, '{"a":1}', "NaN"])
+def test_the_beginning_of_a_result_that_is_neither_list_nor_text_is_told_as_characters(value: str) -> None:
+    assert told(value, 9_000) == f"{value}… ({9_000 - len(value)} of 9000 characters left out)"
+
+
 ANY = st.recursive(
     st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text() | st.text("é\n, "),
     lambda inner: st.lists(inner, max_size=40) | st.dictionaries(st.text(max_size=4), inner, max_size=6),
