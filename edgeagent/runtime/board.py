@@ -31,8 +31,9 @@ from edgeagent.models.store import models
 
 Verdict = Literal["good", "bad", "unknown"]
 
-PROCESS_BYTES = 180 << 20
-"""What a session takes besides the model's file: Python, llama.cpp and a window of 2,048 tokens; 172 MB of SmolLM2."""
+PROCESS_BYTES = 100 << 20
+"""What a session takes besides twice the model's file. That makes 302 MB of SmolLM2, with 337 measured at most,
+and 611 of Gemma 3 270M, with 698 measured; both with a window of 4,096 tokens, twice the default (docs/models.md)."""
 
 FREE_BYTES_MIN = 64 << 20
 """Room for sessions: a memory of a model is up to 64 MB, a trace some kB a turn."""
@@ -125,7 +126,7 @@ class Board:
         total, room = self._memory()
         if total is None:
             return Finding("memory", "unknown", "neither /proc/meminfo nor a limit can be read")
-        least = min(_WRITERS.values()) + PROCESS_BYTES
+        least = _needed(min(_WRITERS.values()))
         found = f"{_mb(total)} in all, {_mb(room)} free"
         if room < least:
             remedy = "stop other programs, add swap, or raise the limit of the container or unit"
@@ -137,7 +138,7 @@ class Board:
         _, room = self._memory()
         here = [each for each in models(self.models) if each.path.suffix != EMBEDDER_SUFFIX]
         for stored in here:
-            about, need = f"model {stored.name}", stored.size_bytes + PROCESS_BYTES
+            about, need = f"model {stored.name}", _needed(stored.size_bytes)
             try:
                 header = check_gguf(stored.path)
             except EdgeAgentError as error:
@@ -150,7 +151,7 @@ class Board:
             else:
                 yield Finding(about, "good", found)
         if not here:
-            fit = [name for name, size in _WRITERS.items() if not room or size + PROCESS_BYTES <= room]
+            fit = [name for name, size in _WRITERS.items() if not room or _needed(size) <= room]
             found = f"none is in {self.models}; that fit: {', '.join(fit) or 'none of the catalogue'}"
             yield Finding("models", "bad", found, f"edgeagent model pull {next(iter(fit), 'smollm2')}")
 
@@ -334,6 +335,11 @@ def _group_of(port: Path) -> str:
     except (OSError, KeyError):
         return ""
     return group if status.st_mode & 0o060 == 0o060 and group != "root" else ""
+
+
+def _needed(file_bytes: int) -> int:
+    """About what a session with a model of this size takes of the memory."""
+    return 2 * file_bytes + PROCESS_BYTES
 
 
 def _mb(n_bytes: int) -> str:
