@@ -37,6 +37,7 @@ class ToolOptions(TypedDict, total=False):
     examples: Iterable[str]
     pre: Callable[..., Any] | None
     post: Callable[..., Any] | None
+    say: str
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Tool:
     before every call; `timeout_s` how long it may take. `pre` is a predicate over the typed arguments (by name),
     `post` over the typed result (and the arguments, if it takes more than one): True, or False, or a text that says
     what is wrong. A call whose `pre` does not hold never runs; a result whose `post` does not hold is a failure.
+    `say` is what is said after a call, its arguments and `result` in braces: `"{valve} is open for {seconds} s"`.
     `agent` is set when a call of this tool is a session of a sub-agent (`Agent.as_tool`), `schema` when the arguments
     were declared by a JSON Schema, and `alias` by the agent when a model cannot write the name. Raises ConfigError.
     """
@@ -67,6 +69,7 @@ class Tool:
     agent: Agent | None = None
     schema: Mapping[str, Any] | None = None
     alias: str = ""
+    say: str = ""
 
     def __post_init__(self) -> None:
         """Freeze the examples and check every word, so that a slip is told where it was made."""
@@ -212,7 +215,9 @@ class Agent:
 
     `budget` limits each turn, `session_budget` the whole session. `dialect` is filled in by the wiring, which
     knows the model. `hears` are the sources outside whose messages begin a turn; with `timers` there is a tool
-    `set_timer`, by which the model can begin one later.
+    `set_timer`, by which the model can begin one later. With `prose` the model answers in its own words after a call
+    and where no tool fits; else what a tool returned is told as it is. `language` is that of the requests, `en`, `de`,
+    `es`, `fr`; without it each request's own words tell.
     """
 
     name: str
@@ -224,6 +229,8 @@ class Agent:
     dialect: Dialect | None = None
     hears: Sequence[str] = ()
     timers: bool = False
+    prose: bool = False
+    language: str = ""
 
     def __post_init__(self) -> None:
         """Freeze the collections and check every declaration, so that nothing wrong is found later."""
@@ -399,6 +406,8 @@ def _check_words(each: Tool) -> None:
             raise ConfigError(f"{wrong}{word} is {getattr(each, word)!r}; it must be True or False")
     if isinstance(each.timeout_s, bool) or not isinstance(each.timeout_s, int | float) or not each.timeout_s > 0:
         raise ConfigError(f"{wrong}timeout_s is {each.timeout_s!r}; it must be above 0")
+    if not isinstance(each.say, str):
+        raise ConfigError(f"{wrong}say is {each.say!r}; it must be a text, with arguments in braces")
     if isinstance(each.examples, str) or not all(isinstance(text, str) for text in each.examples):
         raise ConfigError(f"{wrong}examples is {each.examples!r}; it must be a list of requests")
     for word in ("pre", "post"):

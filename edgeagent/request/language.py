@@ -173,6 +173,10 @@ class SentenceTable(_Table, frozen=True):
     none_of: str
     yes: str
     no: str
+    done: str
+    failed: str
+    refused: str
+    can: str
     or_: str = msgspec.field(name="or")
     and_: str = msgspec.field(name="and")
 

@@ -24,7 +24,7 @@ from edgeagent.request.language import ENGLISH, SentenceTable
 from edgeagent.request.lexical import Scores
 from edgeagent.request.mood import agrees, denied_in, forbids, is_qualified, is_question, is_report, refuses
 from edgeagent.request.parts.words import begins_with_verb
-from edgeagent.request.said import as_said, said_of, tongue_in
+from edgeagent.request.said import NOBODY_KNOWS, Spoken, as_said, said_of, tongue_in
 from edgeagent.request.tools import Tools
 
 CLEARLY = 1.0
@@ -105,16 +105,20 @@ def plan(
     needed: float | None = None,
     is_open: bool = True,
     before: Before | None = None,
-    language: str = "",
+    spoken: Spoken = NOBODY_KNOWS,
 ) -> Plan:
     """What is to be done about what a user says.
 
     `before` is what was asked and answered last: a yes to a proposal is the call that was proposed. `fitted` are the
     weights of the judge's model, `needed` the log-odds from which on a call is made, its own by default; without
-    `is_open` it is settled that a call follows. `language` is that of the request; without one its words tell.
+    `is_open` it is settled that a call follows. `spoken` says when, and in which language.
     """
-    request = said_of(request, language, tools.spells)
-    before = None if before is None else before._replace(request=said_of(before.request, language, tools.spells))
+    request = said_of(request, spoken.language, tools.spells, spoken.now)
+    before = (
+        None
+        if before is None
+        else before._replace(request=said_of(before.request, spoken.language, tools.spells, spoken.now))
+    )
     fitted = fitted_for("") if fitted is None else fitted
     asking = _Asking(tools, judge, fitted, fitted.needed if needed is None else needed, is_open)
     if is_open and before is not None and (agreed := _agreed(request, before, asking)) is not None:

@@ -14,6 +14,7 @@ from edgeagent.core.agent import Tool
 from edgeagent.request.language import SentenceTable
 from edgeagent.request.lexical import stems
 from edgeagent.request.parts.assign import Candidate, dealt
+from edgeagent.request.parts.calendar import coming, resolved
 from edgeagent.request.parts.dates import When, exactly, spans_in, whens_in, written
 from edgeagent.request.parts.declared import Argument, arguments_of
 from edgeagent.request.parts.lists import list_candidates
@@ -22,7 +23,7 @@ from edgeagent.request.parts.options import named_options
 from edgeagent.request.parts.text_candidates import GIVEN, text_candidates
 from edgeagent.request.parts.texts import Part, parts_of
 from edgeagent.request.parts.words import Words
-from edgeagent.request.said import tongue_in
+from edgeagent.request.said import now_in, tongue_in
 from edgeagent.shape.admits import admits
 from edgeagent.shape.pointer import Document
 
@@ -68,7 +69,8 @@ class Reading:
         """The request, read for this tool."""
         spoken, said = frozenset(stems(f"{tool.name} {tool.description}")), _words_of(request)
         known = sum(word.is_cut or word.is_article or word.stem in spoken for word in said.words)
-        whens = tuple(whens_in(request))
+        now = now_in(request)
+        whens = tuple(resolved(each, now) for each in whens_in(request))
         return cls(
             request,
             spoken,
@@ -170,7 +172,9 @@ def _clocks_of(reading: Reading) -> dict[str, Candidate]:
     rows: dict[str, list[Candidate]] = {}
     for argument in reading.arguments.values():
         if argument.kind in ("form", "date"):
-            found = ((when, value) for when in reading.whens for value in exactly(when) if fits(argument, value))
+            now = now_in(reading.request)
+            told = ((when, value) for when in reading.whens for value in (*exactly(when), *exactly(coming(when, now))))
+            found = ((when, value) for when, value in told if fits(argument, value))
             row = [Candidate(value, when.begin, when.end, SPELLED_OUT, "time") for when, value in found]
             rows |= {argument.name: row} if row and is_of_time(argument) else {}
     return _apart(rows)

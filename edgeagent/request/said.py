@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -33,21 +34,35 @@ class Piece(NamedTuple):
     is_done: bool = False
 
 
+class Spoken(NamedTuple):
+    """How a request is spoken: its language (without one its words tell), and when, with the zone.
+
+    Without a time nobody knows what tomorrow is.
+    """
+
+    language: str = ""
+    now: datetime | None = None
+
+
+NOBODY_KNOWS = Spoken()
+
+
 class Said(str):
     """The request in English. A part of it, by `part`, knows as much."""
 
-    __slots__ = ("_begins", "_pieces", "original", "tongue")
+    __slots__ = ("_begins", "_pieces", "now", "original", "tongue")
 
     tongue: Tongue
     original: str
+    now: datetime | None
     _pieces: tuple[Piece, ...]
     _begins: tuple[int, ...]
 
     @classmethod
-    def of(cls, pieces: Sequence[Piece], original: str, language: Tongue) -> Said:
+    def of(cls, pieces: Sequence[Piece], original: str, language: Tongue, now: datetime | None = None) -> Said:
         """What these pieces say."""
         said = cls("".join(piece.text for piece in pieces))
-        said.original, said.tongue, said._pieces = original, language, tuple(pieces)
+        said.original, said.tongue, said.now, said._pieces = original, language, now, tuple(pieces)
         said._begins = tuple(accumulate((len(piece.text) for piece in pieces[:-1]), initial=0))
         return said
 
@@ -61,7 +76,7 @@ class Said(str):
             for at, piece in zip(self._begins, self._pieces, strict=True)
             if at < end and begin < at + len(piece.text)
         ]
-        return Said.of(inside, self.original, self.tongue)
+        return Said.of(inside, self.original, self.tongue, self.now)
 
     def _cut(self, piece: Piece, begin: int, end: int) -> Piece:
         """A part of a piece. What is in English as it was said is cut with it; else all of it was said for the part."""
@@ -87,19 +102,25 @@ class Said(str):
         return self.original[one.begin + head : other.end - tail]
 
 
-def said_of(request: str, language: str = "", knows: Callable[[str], bool] = lambda word: False) -> Said:
+def said_of(
+    request: str,
+    language: str = "",
+    knows: Callable[[str], bool] = lambda word: False,
+    now: datetime | None = None,
+) -> Said:
     """What a request says, in the language of its own words, or in the one that is named.
 
-    `knows` tells of a word whether the agent's tools have it as it stands: such a word is left.
+    `knows` tells of a word whether the agent's tools have it as it stands: such a word is left. `now` is when it is
+    said, with its zone.
     """
     if isinstance(request, Said):
         return request
     spoken = tongue(language) if language else tongue_of(request)
     if spoken.table is None or len(request) > CHARS_MAX:
-        return Said.of([Piece(request, 0, len(request), True)], request, spoken)
+        return Said.of([Piece(request, 0, len(request), True)], request, spoken, now)
     pieces = [Piece(match[0], *match.span()) for match in _TOKEN.finditer(request)]
     pieces = _clocks(_numbers(_phrases(pieces, spoken), spoken), spoken)
-    return Said.of(_worded(pieces, _moods(request, spoken), spoken, knows), request, spoken)
+    return Said.of(_worded(pieces, _moods(request, spoken), spoken, knows), request, spoken, now)
 
 
 def spelled_in(request: str, begin: int, end: int) -> str:
@@ -115,6 +136,11 @@ def as_said(request: str) -> str:
 def part_of(request: str, begin: int, end: int) -> str:
     """A part of a request, without white space around it."""
     return request.part(begin, end) if isinstance(request, Said) else request[begin:end].strip()
+
+
+def now_in(request: str) -> datetime | None:
+    """When a request was said, if that is known."""
+    return request.now if isinstance(request, Said) else None
 
 
 def tongue_in(request: str) -> Tongue:

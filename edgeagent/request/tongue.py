@@ -19,7 +19,7 @@ import msgspec
 from edgeagent.errors import ConfigError
 from edgeagent.request.language import ENGLISH, SentenceTable
 
-FILES: Mapping[str, str] = {"de": "german", "es": "spanish", "fr": "french"}
+FILES: Mapping[str, str] = {"de": "german", "es": "spanish", "fr": "french", "it": "italian"}
 """The languages that are shipped beside English, as an author names them, and their files."""
 
 COMPOUND_CHARS_MIN = 4

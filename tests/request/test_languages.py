@@ -158,7 +158,7 @@ def test_a_fault_in_the_file_is_an_error_that_names_it(old, new, fault):
 
 
 def test_a_language_that_is_not_shipped_is_an_error_that_names_those_that_are():
-    with pytest.raises(ConfigError, match="no language 'tlh' is shipped; known: en, de, es, fr"):
+    with pytest.raises(ConfigError, match="no language 'tlh' is shipped; known: en, de, es, fr, it"):
         tongue("tlh")
 
 

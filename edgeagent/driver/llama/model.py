@@ -39,14 +39,16 @@ from edgeagent.driver.llama.grammars import Compiled
 from edgeagent.driver.llama.judge import ModelJudge
 from edgeagent.driver.llama.kv import TEXTS_FOLDER, KvStore, SavedMemory, WarmShelf, fingerprint
 from edgeagent.driver.llama.loaded import Loaded, Options
-from edgeagent.driver.llama.prompt import before_in, pack_ids, request_in
+from edgeagent.driver.llama.prompt import before_in, now_here, pack_ids, request_in
 from edgeagent.driver.llama.sampling import GREEDY, Seeded
+from edgeagent.driver.llama.telling import or_cannot, told_in
 from edgeagent.driver.model import Warm
 from edgeagent.errors import EdgeAgentError, GrammarError
 from edgeagent.grammar.frame import Answer
 from edgeagent.request.calibration_weights import digest_of, fitted_for
 from edgeagent.request.call_odds import probability, sureness
 from edgeagent.request.plan import Plan, PlannedCall, plan, signs_of
+from edgeagent.request.said import Spoken
 from edgeagent.trace.disk import DISK, Disk
 
 LINE_TOKENS_MAX = 64
@@ -321,9 +323,10 @@ class LlamaDriver:
         if prepared.dialect.decides:
             # Its family was taught when to call: free text until the trigger, a call after it.
             return "never" if is_call else "allowed", no_plan
+        agent = prepared.agent.by_path[ask.agent]
         if ask.messages[-1].role == "tool":
             # Models without a format of their own copy the last call for ever, if they may.
-            return "never" if is_call else "only", no_plan
+            return "never" if is_call else "only", no_plan if is_call or agent.prose else Plan(text=told_in(ask, agent))
         if prepared.scorer is None:
             return "never" if is_call or self._begins_call(prompt, halt) else "only", no_plan
         prepared.hold_prefix(ask.agent, prompt, halt, self._hearing.get("on_progress"))
@@ -335,8 +338,9 @@ class LlamaDriver:
             needed=self._needed.get(ask.agent),
             is_open=not is_call,
             before=before_in(ask),
+            spoken=Spoken(agent.language, now_here()),
         )
-        return "never" if found.calls else "only", found
+        return "never" if found.calls else "only", or_cannot(found, ask, agent)
 
     def _begins_call(self, prompt: list[int], halt: Halt) -> bool:
         """Whether the model would begin a call by itself, given that words come easier to it."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Protocol
 
 from edgeagent.core.effects import AskModel
@@ -111,6 +112,11 @@ def before_in(ask: AskModel) -> Before | None:
     """What the user said before, and what was answered, if that was the last thing that happened."""
     roles = [message.role for message in ask.messages[-3:]]
     return Before(ask.messages[-3].text, ask.messages[-2].text) if roles == ["user", "assistant", "user"] else None
+
+
+def now_here() -> datetime:
+    """The time and the zone of this machine: what `tomorrow` means to who speaks to it."""
+    return datetime.now().astimezone()
 
 
 def request_in(ask: AskModel) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_MONTHS = {name: number for number, name in enumerate(re.findall("...", "janfebmaraprmayjunjulaugsepoctnovdec"), 1)}
+MONTHS = {name: number for number, name in enumerate(re.findall("...", "janfebmaraprmayjunjulaugsepoctnovdec"), 1)}
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|(?-i:May)|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
@@ -21,7 +21,8 @@ _DAY = (
 _NAMED_DAY = (
     rf"{_MONTH} \d{{4}}",
     r"(?:(?:next|this|coming|last) )?(?:mon|tues|wednes|thurs|fri|satur|sun)day",
-    r"today|tomorrow|tonight|yesterday|next (?:week|month|year)|this (?:weekend|week|month|evening|afternoon|morning)",
+    r"today|(?:the )?day after tomorrow|tomorrow|tonight|yesterday|next (?:week|month|year)",
+    r"this (?:weekend|week|month|evening|afternoon|morning)",
 )
 _HALF = r" ?[ap](?:m\b|\.m\.)"
 _PART_SAID = r"(?:(?: o['’]?clock)? (?:in the (?:morning|afternoon|evening)|at night))"
@@ -176,7 +177,7 @@ def _day(found: dict[str, str]) -> Day | None:
         month, day = (second, first) if first > 12 else (first, second)
     else:
         named = found["m"][:3].casefold()
-        month, day = _MONTHS[named] if named in _MONTHS else int(found["m"]), int(found["d"])
+        month, day = MONTHS[named] if named in MONTHS else int(found["m"]), int(found["d"])
     return Day(int(found["y"]), month, day) if 1 <= month <= 12 and 1 <= day <= 31 else None
 
 

@@ -1,0 +1,52 @@
+"""Telling in plain words what an ask's calls have brought, or that no tool fits: in the language of the request."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from edgeagent.core.agent import Agent, Calls
+from edgeagent.core.effects import AskModel
+from edgeagent.core.values import Message
+from edgeagent.driver.llama.prompt import request_in
+from edgeagent.request.answers import cannot, told
+from edgeagent.request.language import SentenceTable
+from edgeagent.request.plan import Plan
+from edgeagent.request.said import said_of
+
+
+def told_in(ask: AskModel, agent: Agent) -> str:
+    """What is said of the results at the end of the conversation."""
+    place = len(ask.messages)
+    while place and ask.messages[place - 1].role == "tool":
+        place -= 1
+    results, sentences = ask.messages[place:], _sentences(ask, agent)
+    arguments = _arguments_of(ask.messages[place - 1] if place else None, agent, len(results))
+    by_name = {tool.name: tool for tool in agent.tools}
+    lines = [
+        told(by_name.get(each.tool), each.tool, given, each.text, sentences)
+        for each, given in zip(results, arguments, strict=True)
+    ]
+    return "\n".join(lines)
+
+
+def or_cannot(planned: Plan, ask: AskModel, agent: Agent) -> Plan:
+    """The plan; or, for a person's request that no tool serves, what is said to it: the nearest tools first."""
+    if planned.calls or planned.text or agent.prose or ask.messages[-1].role != "user":
+        return planned
+    near = dict(planned.scores)
+    tools = [tool for tool in agent.tools if tool.name in ask.tools]
+    nearest = sorted(tools, key=lambda each: -near.get(each.name, 0.0))
+    return replace(planned, text=cannot(nearest, _sentences(ask, agent)))
+
+
+def _sentences(ask: AskModel, agent: Agent) -> SentenceTable:
+    return said_of(request_in(ask), agent.language).tongue.sentences
+
+
+def _arguments_of(message: Message | None, agent: Agent, count: int) -> list[dict[str, Any]]:
+    """The arguments of the calls that the model wrote; none where that is not known."""
+    reading = agent.dialect.read(message.text) if message is not None and agent.dialect is not None else None
+    if isinstance(reading, Calls) and len(reading.calls) == count:
+        return [each.arguments for each in reading.calls]
+    return [{}] * count
