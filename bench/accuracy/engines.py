@@ -13,12 +13,14 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from bench.accuracy.cases import Case
 from bench.accuracy.conversation import messages_of, with_yes
+from bench.accuracy.requests import NOW
 from bench.accuracy.tally import Answered
 from edgeagent.codec.dialect import Family, dialect_called, dialect_for
 from edgeagent.core.agent import Agent, Calls
@@ -38,6 +40,8 @@ CALL_TOKENS_MAX = 200
 
 BEFORE = "Hello, who are you?"
 """What a warm engine was asked before: no call is right for it."""
+
+NOW_SAID = datetime.fromisoformat(NOW)
 
 
 class Subject(Protocol):
@@ -106,7 +110,9 @@ class Ours:
 
     def _loaded(self, agent: Agent) -> LlamaDriver:
         speaking = dataclasses.replace(agent, dialect=self._dialect)
-        return LlamaDriver(self._model, speaking, chooses=self._chooses, on_text=self._on_text)
+        driver = LlamaDriver(self._model, speaking, chooses=self._chooses, on_text=self._on_text)
+        driver.prepared.clock = lambda: NOW_SAID
+        return driver
 
     def _answer(self, driver: LlamaDriver, agent: Agent, said: tuple[Message, ...]) -> Event:
         self._ask += 1

@@ -39,7 +39,7 @@ from edgeagent.driver.llama.grammars import Compiled
 from edgeagent.driver.llama.judge import ModelJudge
 from edgeagent.driver.llama.kv import TEXTS_FOLDER, KvStore, SavedMemory, WarmShelf, fingerprint
 from edgeagent.driver.llama.loaded import Loaded, Options
-from edgeagent.driver.llama.prompt import before_in, now_here, pack_ids, request_in
+from edgeagent.driver.llama.prompt import before_in, pack_ids, request_in
 from edgeagent.driver.llama.sampling import GREEDY, Seeded
 from edgeagent.driver.llama.telling import or_cannot, told_in
 from edgeagent.driver.model import Warm
@@ -338,7 +338,7 @@ class LlamaDriver:
             needed=self._needed.get(ask.agent),
             is_open=not is_call,
             before=before_in(ask),
-            spoken=Spoken(agent.language, now_here()),
+            spoken=Spoken(agent.language, prepared.clock()),
         )
         return "never" if found.calls else "only", or_cannot(found, ask, agent)
 

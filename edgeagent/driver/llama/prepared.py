@@ -16,11 +16,12 @@ from edgeagent.driver.llama.constraint_llg import check_calls
 from edgeagent.driver.llama.engine import Engine, Halt, Progress, count_shared
 from edgeagent.driver.llama.grammars import Compiled, Grammars
 from edgeagent.driver.llama.judge import TextScorer
-from edgeagent.driver.llama.prompt import prompt_tokens
+from edgeagent.driver.llama.prompt import now_here, prompt_tokens
 from edgeagent.driver.llama.template import Template
 from edgeagent.errors import GrammarError, ModelError
 from edgeagent.grammar.calls import calls_of, grammar_of
 from edgeagent.grammar.frame import Answer
+from edgeagent.request.tongue import tongue
 from edgeagent.request.tools import Tools
 
 
@@ -38,6 +39,9 @@ class Prepared:
         self.tools = {path: Tools.of(each.tools) for path, each in agent.by_path.items()}
         self.scorer = None if self.dialect.decides or not chooses else self._scorer()
         self._prefixes: dict[str, list[int]] = {}
+        self.clock = now_here
+        for each in agent.by_path.values():
+            tongue(each.language or "en")  # A language that is not known is told before anything is asked.
 
     def _scorer(self) -> TextScorer:
         """Scores requests behind the texts of all tools of the family."""
