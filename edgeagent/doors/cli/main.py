@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import keyword
 import os
 import sys
 from typing import Any
@@ -30,6 +31,7 @@ VERBS = {
     "run": "Ask an agent once.",
     "sessions": "List, show, remove, prune and export sessions.",
     "trace": "Look into traces.",
+    "try": "Ask an agent its author's requests: what is right, wrong or asked.",
 }
 """Each verb is a click command of that name in the module of that name; its help line stands here so that
 `edgeagent --help` need not import them all."""
@@ -46,7 +48,8 @@ class Verbs(click.Group):
         """Import the verb, or None if there is no such verb."""
         if cmd_name not in VERBS:
             return None
-        command: click.Command = getattr(importlib.import_module(f"edgeagent.doors.cli.{cmd_name}"), cmd_name)
+        name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        command: click.Command = getattr(importlib.import_module(f"edgeagent.doors.cli.{name}"), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
