@@ -321,8 +321,7 @@ class LlamaDriver:
         if ask.choice == "answer" or not ask.tools:
             return "only", no_plan
         if prepared.dialect.decides:
-            # Its family was taught when to call: free text until the trigger, a call after it.
-            return "never" if is_call else "allowed", no_plan
+            return "never" if is_call else "allowed", no_plan  # Taught when to call: free text until the trigger.
         agent = prepared.agent.by_path[ask.agent]
         if ask.messages[-1].role == "tool":
             # Models without a format of their own copy the last call for ever, if they may.
