@@ -247,7 +247,7 @@ def _spoken(argument: Argument) -> str:
 
 def _bounds(sentences: SentenceTable, schema: Mapping[str, Any]) -> str:
     if "enum" in schema:
-        return sentences.or_.join(str(each) for each in schema["enum"])
+        return _in_a_row(sentences, [str(each) for each in schema["enum"]])
     low, high = schema.get("minimum"), schema.get("maximum")
     if low is not None and high is not None:
         return sentences.from_to.format(low=f"{low:g}", high=f"{high:g}")
@@ -257,4 +257,8 @@ def _bounds(sentences: SentenceTable, schema: Mapping[str, Any]) -> str:
 
 
 def _listed(reading: Reading, options: Sequence[str]) -> str:
-    return f"{', '.join(options[:-1])}{reading.sentences.or_}{options[-1]}" if len(options) > 1 else options[0]
+    return _in_a_row(reading.sentences, options)
+
+
+def _in_a_row(sentences: SentenceTable, options: Sequence[str]) -> str:
+    return f"{', '.join(options[:-1])}{sentences.or_}{options[-1]}" if len(options) > 1 else options[0]
