@@ -57,6 +57,7 @@ class PatternTable(_Table, frozen=True):
     forbids: str
     still_asks: str
     disclaims: str
+    relative: str
     joint: str
     verbal: str
     switched_on: str

@@ -19,6 +19,7 @@ _AGREEMENT = _PATTERNS.compiled("asks_for_agreement")
 _DENIES, _LITTLE = _PATTERNS.compiled("denies"), _PATTERNS.compiled("denies_little")
 _DENIED, _POINTS_BACK = _PATTERNS.compiled("denied"), _PATTERNS.compiled("points_back")
 _AGREES, _REFUSES = _PATTERNS.compiled("agrees"), _PATTERNS.compiled("refuses")
+_RELATIVE = _PATTERNS.compiled("relative")
 _REPORTS = _PATTERNS.compiled("reports")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)")
 
@@ -42,8 +43,8 @@ def is_report(request: str) -> bool:
 
 
 def is_qualified(request: str) -> bool:
-    """Whether the request denies, excepts or makes conditional something, anywhere in it."""
-    return _DENIES.search(_LITTLE.sub(" ", request)) is not None
+    """Whether the request denies, excepts, makes conditional or only compares something: "two degrees warmer"."""
+    return _DENIES.search(_LITTLE.sub(" ", request)) is not None or _RELATIVE.search(request) is not None
 
 
 def denied_in(request: str) -> list[str]:

@@ -400,6 +400,13 @@ def test_a_yes_to_anything_else_changes_nothing(answer, before):
     assert all(BELTS.by_name[name].effect == "read" for call in found for name in call.tools)
 
 
+@pytest.mark.parametrize(
+    "order", ["two volts higher on channel 1", "Set channel 2 half a volt higher", "1 V less on channel 1"]
+)
+def test_a_value_that_is_only_compared_is_never_taken_for_the_value_itself(order):
+    assert acts(order, BENCH) == []
+
+
 def test_what_it_is_is_asked_for_and_not_guessed():
     @tool(idempotent=True)
     def block_device(device: str) -> str:
