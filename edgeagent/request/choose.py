@@ -21,6 +21,15 @@ from edgeagent.request.tools import WRITER, Tools
 LEXICAL_WEIGHT = 3.0
 """Nats that a point of the lexical score is worth. In trials with BFCL 2 to 4 were best."""
 
+NEAR_WEIGHT = 40.0
+"""Points of the lexical score that a cosine of 1 is worth, over the mean of the agent's tools."""
+
+CLEAR = 0.1
+"""Nats by which words and the model must lead, to lead at all."""
+
+NEAR = "near"
+"""The sign of how much nearer in meaning a tool is to the request than the agent's tools are on the whole."""
+
 DECISIVE_MARGIN = 1.5
 """Points by which a tool must lead for its words alone to decide."""
 
@@ -35,6 +44,8 @@ class Chosen:
     tools: tuple[str, ...]
     scores: Scores = ()
     signs: Mapping[str, float] = field(default_factory=dict)
+    is_by_meaning: bool = False
+    """Whether words and the model leave it open, or would choose otherwise: enough to read, not to change anything."""
 
 
 def choose(request: str, tools: Tools, judge: Judge | None = None, *, is_open: bool = False) -> Chosen:
@@ -42,14 +53,20 @@ def choose(request: str, tools: Tools, judge: Judge | None = None, *, is_open: b
 
     `is_open` when it is not settled that a call follows: then it is told what speaks for one and against it.
     """
-    spoken = tools.spoken_of(request)
+    near = tools.near(request)
+    spoken = tuple((name, score + NEAR_WEIGHT * near.get(name, 0.0)) for name, score in tools.spoken_of(request))
     rivals = _rivals(spoken)
     likely = _likely(request, tools.texts(rivals, request), judge) if is_open or len(rivals) > 1 else {}
     best_likely = max((likely[name] for name in rivals if name in likely), default=0.0)
     scores = tuple((n, round(LEXICAL_WEIGHT * s + likely.get(n, best_likely) - best_likely, 3)) for n, s in spoken)
     best = max(score for name, score in scores if name in rivals)
     fitting = tuple(name for name, score in scores if score == best and name in rivals)
-    return Chosen(fitting, scores, _signs(tools, fitting[0], request, likely) if is_open else {})
+    signs = _signs(tools, fitting[0], request, likely) if is_open else {}
+    if is_open and fitting[0] in near:
+        signs[NEAR] = round(near[fitting[0]], 4)
+    plain = {n: s - LEXICAL_WEIGHT * NEAR_WEIGHT * near.get(n, 0.0) for n, s in scores}
+    is_by_meaning = any(each > plain[fitting[0]] - CLEAR for n, each in plain.items() if n not in fitting)
+    return Chosen(fitting, scores, signs, is_by_meaning and bool(near))
 
 
 def _likely(request: str, texts: Mapping[str, str], judge: Judge | None) -> Mapping[str, float]:

@@ -219,6 +219,8 @@ def _planned(request: str, asking: _Asking) -> Plan:
         return Plan(text=evidence.missing, scores=scores)
     call = PlannedCall(chosen.tools, evidence, scores, chosen.signs)
     doubt = doubt_of(request, call, tools)
+    if chosen.is_by_meaning and not doubt and any(tools.by_name[name].effect != "read" for name in call.tools):
+        doubt = _sentences(request).shall_i_although.format(call=in_words(call, _sentences(request)))
     return Plan(text=doubt, scores=scores, proposed=call) if doubt else _of_one(call)
 
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from edgeagent.core.agent import Tool
 from edgeagent.request.language import Act
 from edgeagent.request.lexical import Lexicon, Scores, purpose, stems
+from edgeagent.request.meaning import Meaning
 from edgeagent.request.polarity import is_opposite
+from edgeagent.request.said import as_said
 from edgeagent.request.verbs import act_of, acts_of, excludes
 
 ACT_FITS = 1.0
@@ -35,12 +37,16 @@ class Tools:
     by_name: Mapping[str, Tool]
     lexicon: Lexicon
     acts: Mapping[str, frozenset[Act]]
+    meaning: Meaning | None = None
+    """What compares a request with what they are for, if there is an embedder."""
 
     @classmethod
-    def of(cls, tools: Iterable[Tool]) -> Tools:
+    def of(cls, tools: Iterable[Tool], meaning: Meaning | None = None) -> Tools:
         """The tools of one agent, all of which may be called."""
         by_name = {each.name: each for each in tools}
-        return cls(by_name, Lexicon.of(by_name.values()), {name: acts_of(each) for name, each in by_name.items()})
+        return cls(
+            by_name, Lexicon.of(by_name.values()), {name: acts_of(each) for name, each in by_name.items()}, meaning
+        )
 
     def only(self, names: Iterable[str]) -> Tools:
         """Those of these names, in their order."""
@@ -75,6 +81,18 @@ class Tools:
     def texts(self, names: Iterable[str], request: str = "") -> dict[str, str]:
         """What a request is judged behind: a text of each of these tools, and one that says nothing."""
         return {name: _text_of(self.by_name[name], request) for name in names} | SAYS_NOTHING
+
+    def near(self, request: str) -> dict[str, float]:
+        """How much nearer in meaning each tool is than they are on the whole; nothing without an embedder.
+
+        Of what was really said, not of its English words: an embedder knows languages better than a list of words.
+        """
+        if self.meaning is None or len(self.by_name) < 2 or not request.strip():
+            return {}
+        told = {name: " ".join(purpose(each).split())[:DESCRIPTION_CHARS_MAX] for name, each in self.by_name.items()}
+        found = self.meaning.alike(as_said(request), told)
+        mean = sum(found.values()) / len(found)
+        return {name: each - mean for name, each in found.items()}
 
     def _against(self, name: str, request: str) -> float:
         """Points against a tool that does the opposite."""

@@ -102,7 +102,7 @@ class Loaded:
         key = canonical_json([agent.dialect.name if agent.dialect else "", chooses, shown])
         found = self._prepared.get(key)
         if found is None:
-            found = Prepared(self.engine, self.template, self.grammars, agent, chooses=chooses)
+            found = Prepared(self.engine, self.template, self.grammars, agent, chooses=chooses, meaning=self.meaning)
             self._prepared[key] = found
         return found
 

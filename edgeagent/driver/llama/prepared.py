@@ -21,6 +21,7 @@ from edgeagent.driver.llama.template import Template
 from edgeagent.errors import GrammarError, ModelError
 from edgeagent.grammar.calls import calls_of, grammar_of
 from edgeagent.grammar.frame import Answer
+from edgeagent.request.meaning import Meaning
 from edgeagent.request.tongue import tongue
 from edgeagent.request.tools import Tools
 
@@ -29,14 +30,21 @@ class Prepared:
     """An agent and its sub-agents, ready to be asked for by their paths."""
 
     def __init__(
-        self, engine: Engine, template: Template, grammars: Grammars, agent: Agent, *, chooses: bool = True
+        self,
+        engine: Engine,
+        template: Template,
+        grammars: Grammars,
+        agent: Agent,
+        *,
+        chooses: bool = True,
+        meaning: Meaning | None = None,
     ) -> None:
         """`chooses=False`: a model without a format of its own spells the tool's name, for comparison."""
         assert isinstance(agent.dialect, Family), "the wiring gives every running agent its dialect"
         self.agent, self.dialect = agent, agent.dialect
         self._engine, self._template, self._grammars = engine, template, grammars
         self.systems = {path: self.dialect.system_text(a.system, a.tools) for path, a in agent.by_path.items()}
-        self.tools = {path: Tools.of(each.tools) for path, each in agent.by_path.items()}
+        self.tools = {path: Tools.of(each.tools, meaning) for path, each in agent.by_path.items()}
         self.scorer = None if self.dialect.decides or not chooses else self._scorer()
         self._prefixes: dict[str, list[int]] = {}
         self.clock = now_here
