@@ -22,7 +22,7 @@ from edgeagent.core.step import halt, refuse, step
 from edgeagent.errors import ConfigError
 from edgeagent.policy.atoms import Memory, Value
 from edgeagent.policy.fact import Fact, Signature, of_effect, of_event, what_happened
-from edgeagent.policy.formula import speaks_of_calls
+from edgeagent.policy.formula import Acts, speaks_of_calls, walk
 from edgeagent.policy.monitor import Monitor, as_value
 from edgeagent.policy.narrowing import Narrowed, needs_of, schema_of
 from edgeagent.policy.ready import Rule
@@ -178,6 +178,8 @@ class RuleGuard:
         tools = self.agent.tool_names
         if rule.verdict == "halt" or not tools:
             return
+        if any(isinstance(f, Acts) for f in walk(rule.formula)) and all(t.effect == "read" for t in self.agent.tools):
+            return  # It waits for the first tool that does something.
         if all(self.monitor.compiled(rule.formula, ("called", tool)) is True for tool in tools):
             raise ConfigError(
                 f"agent {self.agent.name}: rule {rule.name} can never object to a call: a position is a call, a result "

@@ -311,7 +311,7 @@ def _kilobytes(text: str | None) -> int | None:
 def _nearest(folder: Path) -> Path:
     """The folder, or the nearest above it that is there."""
     whole = folder.expanduser().absolute()
-    return next((each for each in (whole, *whole.parents) if each.exists()), Path("/"))
+    return next((each for each in (whole, *whole.parents) if os.path.exists(each)), Path("/"))  # noqa: PTH110
 
 
 def _sync_ms(folder: Path) -> float:

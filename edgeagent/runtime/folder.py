@@ -226,7 +226,13 @@ class Lock:
             self._identity = file_behind(self._descriptor)
 
     def release(self) -> None:
-        """Let others in."""
+        """Let others in, also where a child has begun that has not let go of its copy yet."""
+        if self._identity is not None and file_behind(self._descriptor) == self._identity:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        self.drop()
+
+    def drop(self) -> None:
+        """Close this process's copy; the lock stays with who took it."""
         _HELD.discard(self)
         if self._identity is not None and file_behind(self._descriptor) == self._identity:
             os.close(self._descriptor)
@@ -239,7 +245,7 @@ _HELD: weakref.WeakSet[Lock] = weakref.WeakSet()
 
 def _let_go_in_child() -> None:
     for held in list(_HELD):
-        held.release()
+        held.drop()
 
 
 os.register_at_fork(after_in_child=_let_go_in_child)

@@ -186,6 +186,10 @@ class Session:
         """Answer a question; False if it is not open any more. `digest` must be that of the question as shown."""
         return self._doors.person.answer(effect_id, Decision(approved, text, digest or "none was given"))
 
+    def interrupt(self) -> None:
+        """Raise KeyboardInterrupt in `serve` between two events, so that what an event led to is told whole."""
+        self._loop.call(_interrupt)
+
     def cancel(self, reason: str = "interrupted") -> None:
         """Ask for the running turn to be stopped."""
         self._loop.post(Cancelled(0, reason))
@@ -360,6 +364,10 @@ class Session:
                 self._trace.sync()  # It vouches for these records, so they must not be lost any more.
             self._snapshot_seq = self._trace.seq
             write_snapshot(self.directory, self._agent, self.state, self._trace.seq, self._trace.head, self._disk)
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt
 
 
 def new_session(

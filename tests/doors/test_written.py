@@ -12,6 +12,7 @@ REASONS = {
     "cli/printed.py": "it escapes what tools print",
     "cli/screen.py": "a running session's, by `shown` and `fit_for`",
     "cli/calibrate.py": "numbers only",
+    "cli/try_.py": "how far it has come, in numbers",
     "cli/trace.py": "rich's table, of escaped cells; a page, escaped as HTML",
     "cli/console.py": "a device's own screen, which a person asked to see as it is",
     "cli/new.py": "the files of a new agent",

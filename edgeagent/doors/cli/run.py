@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -111,8 +112,19 @@ def say_until_done(session: Session, text: str) -> State:
 
 def wait_until_stopped(session: Session) -> State:
     """Serve the session until Ctrl-C, which lets a running turn end; a second one stops at once."""
-    with contextlib.suppress(KeyboardInterrupt):
-        session.serve()
+    before = signal.getsignal(signal.SIGINT)
+
+    def stop(*_: object) -> None:
+        signal.signal(signal.SIGINT, before)
+        threading.Thread(target=session.interrupt).start()  # The queue may be held where the signal came.
+
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, stop)
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            session.serve()
+    finally:
+        signal.signal(signal.SIGINT, before)
     return session.resume_turn()
 
 

@@ -63,7 +63,11 @@ def failure(*arguments: str) -> EdgeAgentError:
 
 def test_an_empty_store_lists_what_can_be_pulled() -> None:
     listed = rows(run("list", "--json"))
-    assert {row["name"]: row["stored"] for row in listed} == {"gemma3-270m": False, "smollm2": False}
+    assert {row["name"]: row["stored"] for row in listed} == {
+        "e5-small": False,
+        "gemma3-270m": False,
+        "smollm2": False,
+    }
     assert "`edgeagent model pull smollm2` gets it" in run("list").stdout
 
 
@@ -101,7 +105,7 @@ def test_verify_looks_at_every_model_before_it_fails(gguf: Path, root: Path) -> 
 
 
 def test_errors_are_ours_and_say_what_to_do() -> None:
-    assert "these can: gemma3-270m, smollm2" in str(failure("pull", "nope"))
+    assert "these can: e5-small, gemma3-270m, smollm2" in str(failure("pull", "nope"))
     assert "`edgeagent model pull smollm2`" in str(failure("verify", "smollm2"))
     assert "no model called 'nope'" in str(failure("remove", "nope"))
     assert "no such file" in str(failure("add", "/nowhere/x.gguf"))
