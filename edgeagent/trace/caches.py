@@ -262,7 +262,7 @@ def remove_leftovers(folder: Path) -> int:
         for path in folder.iterdir():
             if SCRATCH.fullmatch(path.name):
                 size = path.lstat().st_size
-                freed += size if _is_unheld(path) and _gone(path) else 0
+                freed += size if _gone_if_unheld(path) else 0
     return freed
 
 
@@ -273,8 +273,8 @@ def removed(cache: Cache) -> bool:
             is_ours = file.read(len(cache.kind.magic)) == cache.kind.magic
     except OSError:
         return False
-    is_ours = is_ours and (not SCRATCH.fullmatch(cache.path.name) or _is_unheld(cache.path))
-    return is_ours and _gone(cache.path)
+    gone = _gone_if_unheld if SCRATCH.fullmatch(cache.path.name) else _gone
+    return is_ours and gone(cache.path)
 
 
 def megabytes(size: int) -> str:
@@ -317,19 +317,19 @@ def _named(folder: str, below: list[str], name: str) -> Iterator[str]:
             yield from _named(entry.path, below[1:], name)
 
 
-def _is_unheld(path: Path) -> bool:
-    """Whether nobody writes in it."""
+def _gone_if_unheld(path: Path) -> bool:
+    """Remove a file in which nobody writes; it is locked meanwhile, so that nobody begins to."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
-        return error.errno == errno.EACCES
+        return error.errno == errno.EACCES and _gone(path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return _gone(path)
     except OSError:
         return False
     finally:
         os.close(descriptor)
-    return True
 
 
 def _gone(path: Path) -> bool:

@@ -135,6 +135,10 @@ def write_atomically(disk: Disk, path: Path, *content: Block) -> None:
         try:
             _write_whole(disk, scratch, content, path)
             break
+        except FileNotFoundError:
+            # Somebody took it for a leftover before it was locked. Where the folder is gone, it cannot be made again.
+            if not path.parent.is_dir() or scratch.exists():
+                raise
         except OSError as error:
             with contextlib.suppress(OSError):
                 scratch.unlink()
@@ -147,7 +151,7 @@ def _write_whole(disk: Disk, scratch: Path, content: tuple[Block, ...], path: Pa
     descriptor = disk.create(scratch)
     try:
         with contextlib.suppress(OSError):  # A file system without locks; what is left there stays.
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         for block in content:
             write_all(disk, descriptor, block)
         sync(disk, descriptor)

@@ -337,3 +337,19 @@ def test_what_is_written_is_counted(tmp_path: Path) -> None:
     write_atomically(disk, tmp_path / "trace", b"12345", b"678")
     keep(disk, "a", size=1000)
     assert disk.written == 8 + 1000 + len(MAGIC)
+
+
+def test_a_scratch_file_that_somebody_took_for_a_leftover_is_written_again(tmp_path: Path) -> None:
+    class Taken(Disk):
+        times = 0
+
+        def create(self, path: Path) -> int:
+            descriptor = super().create(path)
+            self.times += 1
+            if self.times == 1:
+                remove_leftovers(path.parent)  # Before the writer has locked it.
+            return descriptor
+
+    disk = Taken()
+    write_atomically(disk, tmp_path / "a", b"whole")
+    assert ((tmp_path / "a").read_bytes(), disk.times, len(list(tmp_path.iterdir()))) == (b"whole", 2, 1)
