@@ -1,6 +1,7 @@
 """A Modbus RTU device by pymodbus behind a pseudo-terminal; prints the terminal's path. Run by test_modbus.py.
 
-`--echo` gives back every byte it hears, as a two-wire adapter does; `--busy` fills the bus with text for ever.
+`--slow SECONDS` keeps each answer back so long; `--echo` gives back every byte it hears, as a two-wire adapter does;
+`--busy` fills the bus with text for ever.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ def raw_terminal() -> tuple[int, int, str]:
     return master, slave, os.ttyname(slave)
 
 
-def carry(source: int, target: int, echo: bool) -> None:
-    """Copy what is heard, and give it back as an echo if told so."""
+def carry(source: int, target: int, echo: bool, slow_s: float = 0.0) -> None:
+    """Copy what is heard, later if told so, and give it back as an echo if told so."""
     while True:
         portion = os.read(source, 256)
+        time.sleep(slow_s)
         if echo:
             os.write(source, portion)
         os.write(target, portion)
@@ -47,7 +49,8 @@ def main() -> None:
             os.write(outer, b" Busy ")
             time.sleep(0.002)
     threading.Thread(target=carry, args=(outer, inner, "--echo" in sys.argv), daemon=True).start()
-    threading.Thread(target=carry, args=(inner, outer, False), daemon=True).start()
+    slow_s = float(sys.argv[-1]) if "--slow" in sys.argv else 0.0
+    threading.Thread(target=carry, args=(inner, outer, False, slow_s), daemon=True).start()
     block = ModbusSequentialDataBlock(1, list(range(100, 200)))
     bits = ModbusSequentialDataBlock(1, [1, 0] * 50)
     device = ModbusDeviceContext(hr=block, ir=block, co=bits, di=bits)

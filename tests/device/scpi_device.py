@@ -1,10 +1,15 @@
-"""The simulated instrument of pyvisa-sim behind a pseudo-terminal; prints the terminal's path. Run by test_scpi.py."""
+"""The simulated instrument of pyvisa-sim behind a pseudo-terminal; prints the terminal's path. Run by test_scpi.py.
+
+python scpi_device.py [SECONDS]      each answer comes so much later
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import pty
+import sys
+import time
 import tty
 
 import pyvisa
@@ -27,7 +32,9 @@ def main() -> None:
             line, _, heard = heard.partition(b"\n")
             instrument.write(line.decode())
             with contextlib.suppress(pyvisa.errors.VisaIOError):  # It has no answer to this.
-                os.write(master, instrument.read().encode() + b"\n")
+                answer = instrument.read().encode() + b"\n"
+                time.sleep(float(sys.argv[1]) if len(sys.argv) > 1 else 0.0)
+                os.write(master, answer)
 
 
 if __name__ == "__main__":

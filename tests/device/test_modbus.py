@@ -104,3 +104,16 @@ def test_minimalmodbus_agrees_on_the_same_device(start_target: Callable[..., Any
     assert other.read_register(3) == 1234
     other.serial.close()
     os.close(held)
+
+
+def test_pymodbus_538_answers_that_come_after_the_deadline_are_nobody_elses(start_target: Callable[..., Any]) -> None:
+    """Every answer takes 0.8 s, and the first limits are shorter."""
+    client = ModbusClient(start_target("Modbus RTU", [*DEVICE, "--slow", "0.8"]).port(), timeout_s=3.0)
+    until = time.monotonic() + 10
+    while client.read_holding(7, 1) != ModbusDone((101,)):
+        assert time.monotonic() < until, "the device does not serve"
+    for address, limit_s in ((2, 0.3), (3, 0.5), (5, 3.0)):
+        client.timeout_s = limit_s
+        outcome = client.read_holding(7, address)
+        assert outcome == ModbusDone((100 + address,)) or isinstance(outcome, ModbusUnknown), (address, outcome)
+    assert outcome == ModbusDone((105,))

@@ -40,10 +40,6 @@ class Doubt(Generic[Request]):
         """Note that the answer to this request did not come."""
         self._missing = (*self._missing, Missing(request, sent_at, since))
 
-    def resolved(self) -> None:
-        """Forget all doubt: a query with a known answer was answered, so what was missing comes no more."""
-        self._missing = ()
-
     def drain(self, mistakable: Callable[[Request], bool]) -> None:
         """Wait until no missing answer may come any more that could be taken for the next one. Raises LinkLost."""
         at = self.port.offset
