@@ -38,6 +38,8 @@ def test_help_imports_no_verb():
         )
     )
     verbs = {
+        "cbor2",
+        "edgeagent.trace",
         "edgeagent.doors.cli.run",
         "edgeagent.doors.cli.chat",
         "edgeagent.doors.cli.model",

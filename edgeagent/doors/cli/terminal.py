@@ -25,7 +25,6 @@ from edgeagent.core.effects import AskUser
 from edgeagent.core.text import shown
 from edgeagent.errors import ConfigError, DriverUnavailable
 from edgeagent.runtime.door import Decision
-from edgeagent.runtime.folder import file_behind
 
 LOOK_EVERY_S = 0.2
 """How often a waiting question looks whether it is still open: it may have expired, or been cancelled with its turn."""
@@ -108,24 +107,30 @@ def _write_all(text: str) -> None:
     sys.stderr.flush()
 
 
+def _file_behind(descriptor: int) -> tuple[int, int] | None:
+    from edgeagent.runtime.folder import file_behind  # It brings the trace along, which `--version` need not wait for.
+
+    return file_behind(descriptor)
+
+
 class _Kept(io.FileIO):
     """A descriptor that tools were not given. One that closes too many is noticed before its own file is written to."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "w", closefd=False)
-        self._identity = file_behind(descriptor)
+        self._identity = _file_behind(descriptor)
         _KEPT.add(self)
 
     def write(self, block: Any) -> int:
         """Write some of the block. Raises DriverUnavailable if a tool has closed the descriptor."""
-        if file_behind(self.fileno()) != self._identity:
+        if _file_behind(self.fileno()) != self._identity:
             raise DriverUnavailable("a tool has closed the descriptor that answers are written to; the trace has them")
         return super().write(block)
 
     def let_go(self) -> None:
         """Close the descriptor, unless a tool has done so already."""
         _KEPT.discard(self)
-        if file_behind(self.fileno()) == self._identity:
+        if _file_behind(self.fileno()) == self._identity:
             os.close(self.fileno())
 
 
