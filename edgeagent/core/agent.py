@@ -38,6 +38,7 @@ class ToolOptions(TypedDict, total=False):
     pre: Callable[..., Any] | None
     post: Callable[..., Any] | None
     say: str
+    notes: Callable[[], tuple[str, ...]] | None
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Tool:
     `post` over the typed result (and the arguments, if it takes more than one): True, or False, or a text that says
     what is wrong. A call whose `pre` does not hold never runs; a result whose `post` does not hold is a failure.
     `say` is what is said after a call, its arguments and `result` in braces: `"{valve} is open for {seconds} s"`.
+    `notes` gives what befell the way to its device since it was last asked; it goes into the trace, not to the model.
     `agent` is set when a call of this tool is a session of a sub-agent (`Agent.as_tool`), `schema` when the arguments
     were declared by a JSON Schema, and `alias` by the agent when a model cannot write the name. Raises ConfigError.
     """
@@ -70,6 +72,7 @@ class Tool:
     schema: Mapping[str, Any] | None = None
     alias: str = ""
     say: str = ""
+    notes: Callable[[], tuple[str, ...]] | None = None
 
     def __post_init__(self) -> None:
         """Freeze the examples and check every word, so that a slip is told where it was made."""

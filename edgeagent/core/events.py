@@ -91,6 +91,7 @@ class ToolReturned(msgspec.Struct, frozen=True, array_like=True, tag=5):
 
     `unshown` says why the result has no such form; the tool did its work all the same. Of a very long result `value`
     is the beginning, a list or a text; `total` is then how many elements or characters there were (else 0).
+    `notes` are what befell the way there meanwhile: a line that was lost, opened again, set again.
     """
 
     at_ms: int
@@ -100,10 +101,14 @@ class ToolReturned(msgspec.Struct, frozen=True, array_like=True, tag=5):
     unshown: str = ""
     total: int = 0
     skew_ms: int = 0
+    notes: tuple[str, ...] = ()
 
 
 class ToolFailed(msgspec.Struct, frozen=True, array_like=True, tag=6):
-    """A tool raised, ran out of time, refused its arguments or is not there. After a time-out its effect is unknown."""
+    """A tool raised, ran out of time, refused its arguments or is not there. After a time-out its effect is unknown.
+
+    `notes` as in `ToolReturned`.
+    """
 
     at_ms: int
     effect_id: int
@@ -111,6 +116,7 @@ class ToolFailed(msgspec.Struct, frozen=True, array_like=True, tag=6):
     message: str
     micros: int = 0
     skew_ms: int = 0
+    notes: tuple[str, ...] = ()
 
 
 class UserDecided(msgspec.Struct, frozen=True, array_like=True, tag=7):

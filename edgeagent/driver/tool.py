@@ -29,6 +29,9 @@ from edgeagent.errors import ShapeError
 RESULT_BYTES_MAX = 64 * 1024
 """The most of a result that is recorded; of more it is the beginning, and how much there was."""
 
+NOTES_MAX = 16
+"""Notes of one result; a line that comes and goes leaves more, and the last ones tell enough."""
+
 LEFT_BEHIND_MAX = 16
 """Calls that may be left behind before no new one is started: something outside hangs, and threads are not free."""
 
@@ -73,15 +76,16 @@ class ToolDriver:
         _flush()
         micros = (time.perf_counter_ns() - started) // 1000
         if self._is_first_answer(effect.effect_id):
-            post(msgspec.structs.replace(event, micros=micros))
+            post(msgspec.structs.replace(event, micros=micros, notes=_notes_of(self._tools[effect.tool])))
         else:
             self._left_behind -= 1
 
     def _time_out(self, effect: CallTool, post: Post) -> None:
         if self._is_first_answer(effect.effect_id):
             self._left_behind += 1
-            limit = effect.timeout_ms / 1000
-            post(ToolFailed(0, effect.effect_id, "time_out", f"no result after {limit:g} s; its effect is unknown"))
+            because = f"no result after {effect.timeout_ms / 1000:g} s; its effect is unknown"
+            notes = _notes_of(self._tools[effect.tool])
+            post(ToolFailed(0, effect.effect_id, "time_out", because, notes=notes))
 
     def _is_first_answer(self, effect_id: int) -> bool:
         with self._lock:
@@ -95,6 +99,15 @@ def _flush() -> None:
     """Let out what the tool has printed, as its last line may not have ended."""
     with contextlib.suppress(OSError, ValueError, AttributeError):  # It may have closed or taken away the stream.
         print(end="", flush=True)
+
+
+def _notes_of(tool: Tool) -> tuple[str, ...]:
+    """What befell the way to the tool's device since the last call."""
+    try:
+        return tuple(map(str, tool.notes()))[-NOTES_MAX:] if tool.notes is not None else ()
+    # It is outside code, as the tool is; the result stands without it.
+    except BaseException as error:
+        return (error_text(error),)
 
 
 def _result_of(tool: Tool, effect: CallTool) -> ToolReturned | ToolFailed:

@@ -150,7 +150,7 @@ def named_fields(value: Event | Effect) -> dict[str, Any]:
     return {"type": type(value).__name__, **fields}
 
 
-_LATER = frozenset(("by", "door", "unshown", "total", "skew_ms", "session", "tool", "arguments"))
+_LATER = frozenset(("by", "door", "unshown", "total", "skew_ms", "session", "tool", "arguments", "notes"))
 """Fields that were added later, and are told where they say something."""
 
 

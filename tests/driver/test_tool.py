@@ -158,3 +158,22 @@ def test_a_driver_that_is_closed_says_nothing_more():
 )
 def test_values_have_one_json_text(value, text):
     assert result_json(value) == text
+
+
+def test_what_befell_the_way_to_a_device_goes_beside_the_result():
+    noted = [("link lost: unplugged", "opened /dev/ttyUSB1"), ()]
+    asking = dataclasses.replace(point, notes=lambda: noted.pop(0))
+    driver = ToolDriver({"point": asking})
+    first, _ = answer(driver, "point", '{"x": 3}')
+    second, _ = answer(driver, "point", '{"x": 3}')
+    driver.close()
+    assert (first.value, first.notes) == ('{"x":3}', ("link lost: unplugged", "opened /dev/ttyUSB1"))
+    assert second.notes == ()
+
+
+def test_notes_that_cannot_be_had_do_not_spoil_the_result():
+    driver = ToolDriver({"point": dataclasses.replace(point, notes=lambda: 1 // 0)})
+    event, _ = answer(driver, "point", '{"x": 3}')
+    driver.close()
+    assert isinstance(event, ToolReturned)
+    assert "ZeroDivisionError" in event.notes[0]

@@ -11,17 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgeagent.core.events import EffectLost, Event, UserSaid
+from edgeagent.core.events import EffectLost, Event, ToolFailed, ToolReturned, UserSaid
 from edgeagent.errors import TraceDamaged, TraceError
 from edgeagent.trace.file import TraceFile, examine_file
 from edgeagent.trace.record import (
     FRAME_BYTES,
     GENESIS,
     Header,
+    compact,
     decode_record,
     encode_header,
     encode_payload,
     frame,
+    named_fields,
     read_frame,
 )
 from edgeagent.trace.recover import examine
@@ -113,3 +115,9 @@ def test_the_smallest_record_is_small() -> None:
         trace.close()
         (record,) = examine_file(Path(folder) / "t").records
     assert record.size <= FRAME_BYTES + 50
+
+
+def test_a_result_without_notes_is_recorded_as_before_there_were_notes() -> None:
+    assert compact(ToolReturned(9, 7, "1", 5)) == [5, 9, 7, "1", 5]
+    assert compact(ToolReturned(9, 7, "1", 5, notes=("link lost",))) == [5, 9, 7, "1", 5, "", 0, 0, ["link lost"]]
+    assert "notes" not in named_fields(ToolFailed(9, 7, "raised", "no"))

@@ -131,6 +131,8 @@ def call(where: str, profile: str, command: str, arguments: tuple[str, ...], yes
     try:
         result = tool.function(**tool.parameters.decode(_arguments_of(arguments)))
     finally:
+        for note in chosen.port.take_notes():
+            tell(f"note: {note}", err=True)
         chosen.close()
     pass_on((result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)) + "\n")
     return ExitCode.DONE

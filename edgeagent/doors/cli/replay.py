@@ -46,17 +46,21 @@ def replay(
         fold(recording.step, found.records, start_of(found))
     except TraceDisagrees as error:
         difference = error
+    notes = [(each.seq, note) for each in found.records for note in getattr(each.event, "notes", ())]
     count = len(found.records)
     torn = found.verdict.size if isinstance(found.verdict, Torn) else 0
     if as_json:
         row = {"trace": str(path), "records": count, "identical": difference is None, "head": found.head.hex()}
         if difference:
             row |= {"first_difference": difference.record, "because": str(difference)}
-        tell_row(row | {"torn_bytes": torn})
+        told = {"notes": [{"record": seq, "note": note} for seq, note in notes]} if notes else {}
+        tell_row(row | {"torn_bytes": torn} | told)
     elif difference:
         tell(f"different at record {difference.record} of {count}: {difference}")
     else:
         tell(f"identical: {count} records{f'; a torn end of {torn} bytes was left out' if torn else ''}")
+    for seq, note in [] if as_json else notes:
+        tell(f"record {seq}: {note}")
     return int(ExitCode.CHECK_FAILED if difference else ExitCode.DONE)
 
 

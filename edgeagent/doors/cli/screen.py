@@ -156,9 +156,11 @@ class Screen:
 
     def _show_event(self, event: Event) -> None:
         match event:
-            case ToolReturned(value=value):
+            case ToolReturned(value=value, notes=notes):
+                self._show_notes(notes)
                 self.activity(f"  ← {_short(value)}")
-            case ToolFailed(reason=reason, message=message):
+            case ToolFailed(reason=reason, message=message, notes=notes):
+                self._show_notes(notes)
                 self.activity(f"  ✗ {reason.replace('_', ' ')}: {_short(message)}")
             case ModelAnswered(usage=usage):
                 self.activity(
@@ -167,6 +169,10 @@ class Screen:
                 )
             case _:
                 pass
+
+    def _show_notes(self, notes: tuple[str, ...]) -> None:
+        for note in notes:
+            self.activity(f"  · {_short(note)}")
 
     def _show_effect(self, effect: Effect) -> None:
         match effect:

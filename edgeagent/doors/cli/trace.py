@@ -208,9 +208,9 @@ def _event_text(event: Event) -> str:
             return _short(text)
         case EffectLost(tool=tool, arguments=arguments) if tool:
             return f"unknown: {tool}({_short(arguments_text(arguments))})"
-        case ToolReturned(value=value):
-            return _short(value)
-        case ToolFailed(message=message) | ModelFailed(message=message):
+        case ToolReturned(value=text, notes=notes) | ToolFailed(message=text, notes=notes):
+            return "; ".join(_short(each) for each in (text, *notes))
+        case ModelFailed(message=message):
             return _short(message)
         case _:
             return _short(", ".join(f"{n}={getattr(event, n)}" for n in event.__struct_fields__[1:]))

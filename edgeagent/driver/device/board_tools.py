@@ -44,11 +44,14 @@ class BoardTools:
         *,
         ruled: Collection[str] = (),
         confirm_reads: bool = False,
+        notes: Callable[[], tuple[str, ...]] | None = None,
     ) -> None:
         """`client` gives the open client when it is needed; `ruled` names tools that a rule guards already.
 
         `confirm_reads`: a person is asked before every call; for a board whose word on what only reads is not enough.
+        `notes` gives what befell the line since it was last asked.
         """
+        self._notes = notes
         self.description = description
         self._client = client
         self._unknown = UnknownEffects(PeerMisbehaved)
@@ -72,6 +75,7 @@ class BoardTools:
             confirm=not ruled and (confirm_reads or each.effect != "read"),
             timeout_s=each.timeout_ms / 1000 + LINE_S + EXTRA_S,
             pre=_in_steps(each) if any(field.type == "number" for field in each.arguments) else None,
+            notes=self._notes,
         )
 
     def _call(self, tool: DescribedTool, arguments: dict[str, Any]) -> Any:
@@ -109,7 +113,9 @@ class Board:
         self._known = description
         if description is None:
             self.client()
-        self._guarded = BoardTools(self.description, self.client, ruled=ruled, confirm_reads=confirm_reads)
+        self._guarded = BoardTools(
+            self.description, self.client, ruled=ruled, confirm_reads=confirm_reads, notes=self.port.take_notes
+        )
 
     @property
     def description(self) -> Description:

@@ -99,6 +99,7 @@ class BusDevice:
             confirm=effect != "read" and name not in self._ruled,
             timeout_s=longest_s,
             examples=examples,
+            notes=self.port.take_notes,
         )
 
     # -- Modbus

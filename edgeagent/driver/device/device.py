@@ -58,7 +58,7 @@ class Device:
         self._console: Console | None = None
         self._opening = threading.Lock()
         self._silent, self._heard = 0, -1
-        self._guarded = DeviceTools(self.profile, self.console, ruled=ruled)
+        self._guarded = DeviceTools(self.profile, self.console, ruled=ruled, notes=self.port.take_notes)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -72,9 +72,10 @@ class Device:
     def console(self) -> Console:
         """Return the open console; open the line, or find it again after it was lost. Raises DriverUnavailable."""
         with self._opening:
-            if self._console is not None and self.port.is_open and not self._fell_silent():
+            silent = self._console is not None and self.port.is_open and self._fell_silent()
+            if self._console is not None and self.port.is_open and not silent:
                 return self._console
-            self.port.reopen(OPEN_S)
+            self.port.reopen(OPEN_S, f"nothing was heard {SILENT_MAX} times: connected anew" if silent else "")
             self._silent, self._heard = 0, self.port.offset
             self._console = self._console or Console(self.port, self.profile)
             if self._mirrored and self._mirror is None:

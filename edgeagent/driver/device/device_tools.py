@@ -41,9 +41,20 @@ EXTRA_S = 5.0
 class DeviceTools:
     """The tools of one device, and what is known of their effects."""
 
-    def __init__(self, profile: Profile, console: Callable[[], Console], *, ruled: Collection[str] = ()) -> None:
-        """`console` gives the open console, when it is first needed; `ruled` names tools that a rule guards already."""
+    def __init__(
+        self,
+        profile: Profile,
+        console: Callable[[], Console],
+        *,
+        ruled: Collection[str] = (),
+        notes: Callable[[], tuple[str, ...]] | None = None,
+    ) -> None:
+        """`console` gives the open console, when it is first needed; `ruled` names tools that a rule guards already.
+
+        `notes` gives what befell the line since it was last asked.
+        """
         self.profile = profile
+        self._notes = notes
         self._console = console
         self._unknown = UnknownEffects()
         unheard = sorted(set(ruled) - {command.name for command in profile.commands})
@@ -68,6 +79,7 @@ class DeviceTools:
             confirm=command.effect != "read" and not ruled,
             timeout_s=command.timeout_s + EXTRA_S,
             examples=command.examples,
+            notes=self._notes,
         )
 
     def _call(self, command: Command, arguments: dict[str, Any]) -> Any:

@@ -27,6 +27,9 @@ from edgeagent.driver.line.screen import Redactor
 from edgeagent.errors import DriverUnavailable
 from edgeagent.trace.disk import file_behind
 
+NOTES_KEPT = 32
+"""Notes that nobody has taken yet; a line that comes and goes for an hour leaves many, and the last ones count."""
+
 KEPT_BYTES_MAX = 4 * 1024 * 1024
 """Six minutes of a line at 115200 baud without a pause. What falls out is counted."""
 
@@ -76,6 +79,7 @@ class SerialPort:
         self.settings = settings
         self.moments: deque[Moment] = deque()
         self.watchers: list[Callable[[Moment], None]] = []
+        self._notes: deque[str] = deque(maxlen=NOTES_KEPT)
         self._changed = threading.Condition()
         self._heard = bytearray()
         self._dropped = 0
@@ -101,7 +105,7 @@ class SerialPort:
         self._closing, self._lost = False, None
         self._wake = os.pipe()
         self._ours = {each: file_behind(each) for each in (*self._wake, descriptor_of(self._line)) if each >= 0}
-        self._note(f"opened {place}")
+        self._note(f"opened {place}", told=bool(self.moments))
         self._thread = threading.Thread(target=self._own, name=f"port {place}", daemon=True)
         self._thread.start()
 
@@ -116,8 +120,10 @@ class SerialPort:
         if self._lost is None:
             self._lose("closed")
 
-    def reopen(self, timeout_s: float) -> None:
+    def reopen(self, timeout_s: float, because: str = "") -> None:
         """Come back after a LinkLost, by identity. Raises DriverUnavailable with the last reason after the time."""
+        if because:
+            self._note(because)
         self.close()
         until = time.monotonic() + timeout_s
         for attempt in range(1_000_000):
@@ -319,7 +325,7 @@ class SerialPort:
                 os.close(end)
             self._wake = None
             self._changed.notify_all()
-        self._note(f"link lost: {because}" if because != "closed" else "closed")
+        self._note(f"link lost: {because}" if because != "closed" else "closed", told=because != "closed")
 
     def _poke(self) -> None:
         if self._wake is not None and self._is_ours(self._wake[1]):
@@ -327,8 +333,17 @@ class SerialPort:
 
     # -- the timeline
 
-    def _note(self, note: str) -> None:
+    def _note(self, note: str, *, told: bool = True) -> None:
+        if told:
+            self._notes.append(note)
         self._remember(Moment(time.monotonic_ns(), "port", b"", note))
+
+    def take_notes(self) -> tuple[str, ...]:
+        """Return what befell the line since this was last asked: lost, opened again, set again; for the trace."""
+        with self._changed:
+            taken = tuple(self._notes)
+            self._notes.clear()
+        return taken
 
     def timeline(self) -> tuple[Moment, ...]:
         """Return everything that is kept of what happened on the line, in order."""

@@ -119,7 +119,8 @@ def _row(record: Record, kind: str, value: Event | Effect, veil: Veil, tools: Ma
     if isinstance(value, CallTool | AskUser) or (isinstance(value, EffectLost) and value.tool):
         fields = {"arguments": veil.arguments(value.tool, value.arguments)} | _veiled(fields, veil, "arguments")
     elif isinstance(value, ToolReturned):
-        fields = {"value": veil.hash(value.value), "micros": value.micros}
+        notes = {"notes": fields["notes"]} if value.notes else {}
+        fields = {"value": veil.hash(value.value), "micros": value.micros} | _veiled(notes, veil)
     elif isinstance(value, SessionStarted):
         fields = {"version": value.version} | _veiled(fields, veil, "version")  # Both are ours.
     elif isinstance(value, AskModel):

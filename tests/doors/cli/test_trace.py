@@ -208,6 +208,31 @@ def test_the_page_is_written(edgeagent, trace, tmp_path):
     assert "How dry is it?" in (tmp_path / "x.html").read_text()
 
 
+DYING = """
+from edgeagent import Agent, Tool
+
+notes = iter([("link lost: \\x1b[31mgone", "opened /dev/ttyUSB1")])
+read = Tool.of_schema(
+    "read_level", "Read the level.", {"type": "object"}, lambda _: 7,
+    idempotent=True, effect="read", notes=lambda: next(notes, ()),
+)
+agent = Agent(name="tank", tools=[read])
+"""
+
+
+def test_what_befell_a_line_is_told_wherever_the_trace_is_shown(edgeagent, script, tmp_path):
+    (tmp_path / "tank.py").write_text(DYING)
+    model = script({"name": "read_level", "arguments": {}}, "It is 7.")
+    ran = edgeagent("run", tmp_path / "tank.py", "How full?", "--model", model)
+    told = r"link lost: \x1b[31mgone"
+    assert f"· {told}" in ran.stderr
+    assert f"7; {told}; opened /dev/ttyUSB1" in edgeagent("trace", "show").stdout
+    assert edgeagent("replay").stdout.splitlines()[1:] == [f"record 3: {told}", "record 3: opened /dev/ttyUSB1"]
+    assert json.loads(edgeagent("replay", "--json").stdout)["notes"][1]["note"] == "opened /dev/ttyUSB1"
+    edgeagent("trace", "show", "--html", tmp_path / "x.html")
+    assert told in (tmp_path / "x.html").read_text()
+
+
 def test_a_private_key_is_in_no_file_but_its_own_and_in_no_output(edgeagent, trace, tmp_path):
     pytest.importorskip("cryptography")
     said = [edgeagent("trace", "keygen", "gateway7", "-o", tmp_path / "key")]

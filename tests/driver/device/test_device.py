@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import queue
 import socket
 import threading
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +15,12 @@ pytest.importorskip("serial", reason="pyserial is not installed: pip install edg
 
 import msgspec
 
+from edgeagent.core.effects import CallTool
+from edgeagent.core.events import ToolReturned
 from edgeagent.driver.device.device import Device
 from edgeagent.driver.line.outcome import Done, NotSent
 from edgeagent.driver.line.profile import load_profile
+from edgeagent.driver.tool import ToolDriver
 
 
 class Bridge:
@@ -69,5 +75,42 @@ def test_ser2net_33_after_silence_twice_the_connection_is_made_anew(
             assert isinstance(device.console().run("show version", 1.0), NotSent)
         assert device.console().run("show version") == Done("")
         assert len(bridge.connections) == 2
+        assert device.port.take_notes() == ("nothing was heard 2 times: connected anew", f"opened {bridge.where}")
     finally:
+        device.close()
+
+
+SWITCH = """
+name = "sw"
+extends = "generic"
+[[commands]]
+name = "read_version"
+help = "Read the version."
+command = "show version"
+effect = "read"
+idempotent = true
+"""
+
+
+def test_a_line_that_died_and_came_back_is_noted_in_the_result_of_the_call(bridge: Bridge, tmp_path: Path) -> None:
+    bridge.connections.append(socket.socket())  # Every connection has a shell.
+    (tmp_path / "sw.toml").write_text(SWITCH)
+    device = Device(bridge.where, str(tmp_path / "sw.toml"), mirrored=False)
+    driver, events = ToolDriver({tool.name: tool for tool in device.tools}), queue.Queue[ToolReturned]()
+
+    def called() -> ToolReturned:
+        driver.submit(CallTool(7, "read_version", "{}", 20_000), events.put)  # type: ignore[arg-type]
+        return events.get(timeout=20)
+
+    try:
+        assert called().notes == ()
+        bridge.connections[-1].shutdown(socket.SHUT_RDWR)
+        while device.port.is_open:
+            time.sleep(0.01)
+        again = called()
+        assert isinstance(again, ToolReturned)
+        assert [note.split(":")[0].split()[0] for note in again.notes] == ["link", "opened"]
+        assert called().notes == ()
+    finally:
+        driver.close()
         device.close()

@@ -201,8 +201,17 @@ def test_the_board_comes_back_under_its_name(tmp_path: Path) -> None:
     port.reopen(5)
     os.write(second.device, b"two")
     assert hear(port, b"one two")
+    lost, opened = port.take_notes()
+    assert lost.startswith("link lost: ")
+    assert opened == f"opened {name}"
+    assert port.take_notes() == ()
     port.close()
     second.unplug()
+
+
+def test_a_line_that_was_only_opened_and_closed_leaves_no_note(line: Line, port: SerialPort) -> None:
+    port.close()
+    assert port.take_notes() == ()
 
 
 def test_coming_back_gives_up_after_its_time(tmp_path: Path) -> None:
