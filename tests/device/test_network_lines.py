@@ -78,7 +78,6 @@ def bridge(start_target: Callable[..., Any], free_port: int, tmp_path: Path) -> 
     yield Bridge(start_target, free_port, line, tmp_path), line
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pyserial drops a dead peer's socket.
 def test_a_bridge_is_cut_and_healed_sets_the_speed_and_says_that_it_has_no_break(
     bridge: tuple[Bridge, str], ports: list[SerialPort]
 ) -> None:

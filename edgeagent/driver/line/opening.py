@@ -56,6 +56,15 @@ def forget(line: Any) -> None:
         connection.detach()
 
 
+def shut(line: Any) -> None:
+    """Close a line, and its connection too: pyserial leaves that of a peer that is gone to the garbage collector."""
+    connection = getattr(line, "_socket", None)
+    with contextlib.suppress(*FOREIGN):
+        line.close()
+    if isinstance(connection, socket.socket):
+        connection.close()
+
+
 def opened(place: str, settings: PortSettings) -> Any:
     """Open a device or URL. Raises PortBusy (naming the holder) or DriverUnavailable; then nothing is held."""
     import serial  # The extra `serial`; needed only once a port is opened.
@@ -76,8 +85,7 @@ def opened(place: str, settings: PortSettings) -> Any:
             _settle(place, line.fd)
         _keep_alive(line)
     except FOREIGN as error:
-        with contextlib.suppress(*FOREIGN):
-            line.close()
+        shut(line)
         raise _as_ours(place, error) from None
     return line
 

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from edgeagent.driver.line.identity import locate
-from edgeagent.driver.line.opening import FOREIGN, configure_again, descriptor_of, forget, opened
+from edgeagent.driver.line.opening import FOREIGN, configure_again, descriptor_of, forget, opened, shut
 from edgeagent.driver.line.opening import PortBusy as PortBusy
 from edgeagent.driver.line.opening import PortSettings as PortSettings
 from edgeagent.driver.line.screen import Redactor
@@ -247,8 +247,7 @@ class SerialPort:
         except FOREIGN as error:
             because = str(error) or type(error).__name__
         finally:
-            with contextlib.suppress(*FOREIGN):
-                self._line.close() if self._is_ours(descriptor_of(self._line)) else forget(self._line)
+            shut(self._line) if self._is_ours(descriptor_of(self._line)) else forget(self._line)
             self._lose(because)
 
     def _is_ours(self, descriptor: int) -> bool:
