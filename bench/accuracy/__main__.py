@@ -2,7 +2,7 @@
 
     python -m bench.accuracy [--model NAME|FILE] [--set greenhouse,bfcl:multiple,...] [--rows N] [--part report|fit|all]
                              [--engine ours|spelling|llama-cpp-python|unconstrained|all] [--refusal SET/SET]
-                             [--threads N] [--warm] [--json]
+                             [--threads N] [--warm] [--meaning] [--wrong] [--json]
 
 Sets: greenhouse, gateway, needle, needle:ENVIRONMENT, bfcl:simple_python, bfcl:multiple, bfcl:parallel,
 bfcl:live_simple, bfcl:live_multiple, bfcl:irrelevance, bfcl:live_irrelevance; ha:LANG (en, de, es, fr, it, nl, pl, pt),
@@ -19,6 +19,9 @@ and the model spells the tool's name. `llama-cpp-python` is that library's own c
 schema of a call; `unconstrained` lets the model write freely and takes the first call in it. Several engines are asked
 the same rows in turn, so that a busy machine is unfair to none of them.
 
+With `--meaning` the embedder e5-small, if it was pulled, compares requests with the tools of `ours`, as it does in a
+running agent; without it the words and the model decide alone.
+
 Shares come with their 95 % intervals. Rows of one set share tools, so that they are not independent and the true
 intervals are somewhat wider.
 """
@@ -31,11 +34,13 @@ import sys
 from typing import Any
 
 from bench.accuracy.cases import cases_of, is_set
-from bench.accuracy.engines import ENGINES, file_of
+from bench.accuracy.engines import ENGINES, OURS, file_of
 from bench.accuracy.packages import DataMissing
 from bench.accuracy.report import text_of
 from bench.accuracy.run import Results, about, measure, memory_mb, points, summaries
 from edgeagent.errors import EdgeAgentError, ExitCode, ModelError
+from edgeagent.request.meaning import Meaning
+from edgeagent.runtime.wiring import embedder
 
 
 def main() -> int:
@@ -45,7 +50,9 @@ def main() -> int:
         file = file_of(given.model)
         cases = {name: cases_of(name, given.part, given.rows) for name in given.sets}
         options = {"threads": given.threads, "warm": given.warm}
-        subjects = {name: ENGINES[name](file, **options) for name in given.engines}
+        meaning = _embedder() if given.meaning else None
+        helped = {name: {"meaning": meaning} if name in OURS else {} for name in given.engines}
+        subjects = {name: ENGINES[name](file, **options, **helped[name]) for name in given.engines}
     except (EdgeAgentError, DataMissing, ValueError) as error:
         print(error, file=sys.stderr)
         return int(ExitCode.MODEL if isinstance(error, ModelError) else ExitCode.ERROR)
@@ -53,13 +60,21 @@ def main() -> int:
     for name, each in cases.items():
         measured[name] = measure(subjects, name, each)
         print(f"{name}: done", file=sys.stderr, flush=True)
-    told = about(file, given.sets, part=given.part, **options) | {"memory_mb": memory_mb()}
+    told = about(file, given.sets, part=given.part, meaning=meaning, **options) | {"memory_mb": memory_mb()}
     told["results"] = [each for name, results in measured.items() for each in summaries(name, results)]
     told["refusal"] = points(given.refusal, measured)
     _print(told, measured, as_json=given.json, wrong=given.wrong)
     for subject in subjects.values():
         subject.close()
     return int(ExitCode.DONE)
+
+
+def _embedder() -> Meaning:
+    """The embedder of this machine. Raises ModelError where there is none."""
+    found = embedder()
+    if found is None:
+        raise ModelError("there is no embedder here; `edgeagent model pull e5-small` gets it")
+    return found
 
 
 def _given() -> argparse.Namespace:
@@ -77,6 +92,7 @@ def _given() -> argparse.Namespace:
     )
     parser.add_argument("--threads", type=int, help="default: one for each core")
     parser.add_argument("--warm", action="store_true", help="keep the system text in memory, as a running agent does")
+    parser.add_argument("--meaning", action="store_true", help="with the embedder e5-small (default: without)")
     parser.add_argument("--wrong", action="store_true", help="show what was wrong")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()

@@ -33,6 +33,7 @@ from edgeagent.driver.llama.prompt import prompt_tokens
 from edgeagent.driver.llama.template import Template, builtin_template
 from edgeagent.models.gguf import check_gguf
 from edgeagent.models.store import find
+from edgeagent.request.meaning import Meaning
 
 WINDOW_TOKENS = 4096
 CALL_TOKENS_MAX = 200
@@ -76,9 +77,18 @@ def _spoken(file: Path) -> tuple[Template, Family]:
 class Ours:
     """Our model driver; with `chooses=False` the model spells the tool's name."""
 
-    def __init__(self, model: str | Path, *, threads: int | None, chooses: bool = True, warm: bool = False) -> None:
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        threads: int | None,
+        chooses: bool = True,
+        warm: bool = False,
+        meaning: Meaning | None = None,
+    ) -> None:
+        """`meaning` is the embedder that compares tools with a request, if one does."""
         path = file_of(str(model))
-        self._model = LlamaModel.load(path, n_ctx=WINDOW_TOKENS, threads=threads)
+        self._model = LlamaModel.load(path, n_ctx=WINDOW_TOKENS, threads=threads, meaning=meaning)
         self._dialect = dialect_called(dialect_for(self._model.engine.template or ""))
         self._chooses, self._warm = chooses, warm
         self._driver: LlamaDriver | None = None
@@ -273,6 +283,10 @@ ENGINES: Mapping[str, Callable[..., Subject]] = {
     "llama-cpp-python": LlamaCppPython,
     "unconstrained": Unconstrained,
 }
+
+
+OURS = frozenset(("ours", "spelling"))
+"""The engines that an embedder can help."""
 
 
 def call_schema(agent: Agent) -> dict[str, Any]:

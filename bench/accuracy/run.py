@@ -22,6 +22,7 @@ from bench.accuracy.packages import PACKAGES
 from bench.accuracy.refusal import margins, operating_point
 from bench.accuracy.tally import Result, judged, summary
 from edgeagent.driver.llama.native import physical_cores
+from edgeagent.request.meaning import Meaning
 from edgeagent.version import __version__
 
 Results = dict[str, list[Result]]
@@ -75,7 +76,9 @@ def points(pairs: Sequence[str], measured: Mapping[str, Results]) -> list[dict[s
     return told
 
 
-def about(model: Path, sets: Sequence[str], *, part: str, threads: int | None, warm: bool) -> dict[str, Any]:
+def about(
+    model: Path, sets: Sequence[str], *, part: str, threads: int | None, warm: bool, meaning: Meaning | None = None
+) -> dict[str, Any]:
     """What the figures were made with: everything that may change them."""
     kinds = {name.partition(":")[0] for name in sets}
     with model.open("rb") as file:
@@ -90,6 +93,7 @@ def about(model: Path, sets: Sequence[str], *, part: str, threads: int | None, w
         "part": part,
         "threads": threads or physical_cores(),
         "warm": warm,
+        "meaning_sha256": None if meaning is None else meaning.digest,
         "window_tokens": WINDOW_TOKENS,
         "call_tokens_max": CALL_TOKENS_MAX,
         "machine": f"{platform.machine()}, {_processor()}",

@@ -24,11 +24,11 @@ Act = Literal["read", "make", "change", "remove", "start", "stop"]
 Role = Literal["from", "to", "place", "by", "about", "with", "for"]
 
 
-class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table of the file. Texts are words with spaces between them."""
 
 
-class WordTable(_Table, frozen=True):
+class WordTable(Table, frozen=True):
     """Words of any sentence; `before_commands` are those behind which a verb asks for something."""
 
     stop: str
@@ -41,7 +41,7 @@ class WordTable(_Table, frozen=True):
     whatever: str
 
 
-class PatternTable(_Table, frozen=True):
+class PatternTable(Table, frozen=True):
     """Regular expressions."""
 
     asks: str
@@ -68,7 +68,7 @@ class PatternTable(_Table, frozen=True):
         return re.compile(getattr(self, name), re.IGNORECASE)
 
 
-class VerbTable(_Table, frozen=True):
+class VerbTable(Table, frozen=True):
     """Verbs by what they ask for; weak ones say little of a request, and particles make another verb of one."""
 
     acts: dict[Act, str]
@@ -77,7 +77,7 @@ class VerbTable(_Table, frozen=True):
     particles: str
 
 
-class ArgumentTable(_Table, frozen=True):
+class ArgumentTable(Table, frozen=True):
     """Words of the names of arguments, and of tools that have to do with what is to come."""
 
     date: str
@@ -86,7 +86,7 @@ class ArgumentTable(_Table, frozen=True):
     to_come: str
 
 
-class TruthTable(_Table, frozen=True):
+class TruthTable(Table, frozen=True):
     """What says that something is so, or that it is not."""
 
     opposites: list[tuple[str, str]]
@@ -94,7 +94,7 @@ class TruthTable(_Table, frozen=True):
     auxiliary: str
 
 
-class PolarityTable(_Table, frozen=True):
+class PolarityTable(Table, frozen=True):
     """Words that say on or off; pairs of opposites, a colon between; names of arguments that either may fill."""
 
     on: str
@@ -103,7 +103,7 @@ class PolarityTable(_Table, frozen=True):
     neutral: str
 
 
-class NumberTable(_Table, frozen=True):
+class NumberTable(Table, frozen=True):
     """Numbers in words, the words around them, and what each sign of a number weighs."""
 
     one: str
@@ -123,14 +123,14 @@ class NumberTable(_Table, frozen=True):
     weights: dict[NumberSign, float]
 
 
-class RoleTable(_Table, frozen=True):
+class RoleTable(Table, frozen=True):
     """Arguments of some names, and the prepositions that lead to them."""
 
     prepositions: str
     names: str
 
 
-class TextTable(_Table, frozen=True):
+class TextTable(Table, frozen=True):
     """Words in and around texts, names of arguments that are texts, and what each sign of a text weighs."""
 
     joiners: str
@@ -151,7 +151,7 @@ class TextTable(_Table, frozen=True):
     weights: dict[TextSign, float]
 
 
-class SentenceTable(_Table, frozen=True):
+class SentenceTable(Table, frozen=True):
     """What is said without a model."""
 
     no_tool: str
@@ -182,7 +182,7 @@ class SentenceTable(_Table, frozen=True):
     and_: str = msgspec.field(name="and")
 
 
-class Language(_Table, frozen=True):
+class Language(Table, frozen=True):
     """All of it; `units` are by their kind: how many of the first one each is, and its words."""
 
     words: WordTable

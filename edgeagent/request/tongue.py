@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 
 from edgeagent.errors import ConfigError
-from edgeagent.request.language import ENGLISH, SentenceTable
+from edgeagent.request.language import ENGLISH, SentenceTable, Table
 
 FILES: Mapping[str, str] = {"de": "german", "es": "spanish", "fr": "french", "it": "italian"}
 """The languages that are shipped beside English, as an author names them, and their files."""
@@ -31,11 +31,7 @@ LEAD = 1
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A table of the file."""
-
-
-class MoodTable(_Table, frozen=True):
+class MoodTable(Table, frozen=True):
     """Patterns of a sentence that word order alone makes a question or a prohibition, and of a yes and a no."""
 
     asks: str
@@ -44,7 +40,7 @@ class MoodTable(_Table, frozen=True):
     refuses: str
 
 
-class NumeralTable(_Table, frozen=True):
+class NumeralTable(Table, frozen=True):
     """Numbers in words; `joiners` may stand between two of them, `mark` is that of decimals.
 
     `words` are pairs, a colon between. `clocks` are patterns of a time of day, where `{h}` and `{m}` are numbers, and
@@ -57,7 +53,7 @@ class NumeralTable(_Table, frozen=True):
     clocks: list[tuple[str, int]]
 
 
-class TongueTable(_Table, frozen=True):
+class TongueTable(Table, frozen=True):
     """All of the file. `phrases` are a pattern and what each of its groups is in English (`=`: as it stands).
 
     `words` are tables of English words and those that mean them.
@@ -170,8 +166,9 @@ def _check(found: Tongue, table: TongueTable, name: str) -> None:
             raise ConfigError(
                 f"{name}: the phrase {pattern.pattern!r} has {pattern.groups} groups and {len(texts)} texts"
             )
-    assert found.clocks is not None
-    assert found.numerals
+    _ = found.clocks  # A pattern that is none is an error here.
+    if not found.numerals:
+        raise ConfigError(f"{name}: numbers.words is empty; write pairs such as 'eins:1 zwei:2'")
     twice: dict[str, str] = {}
     for english, form in _pairs(table):
         if twice.setdefault(form, english) != english:

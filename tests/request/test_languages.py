@@ -157,6 +157,13 @@ def test_a_fault_in_the_file_is_an_error_that_names_it(old, new, fault):
         tongue_from(GERMAN.replace(old, new, 1), "german.toml")
 
 
+def test_a_file_without_numerals_is_an_error_that_says_so():
+    told, _, rest = GERMAN.partition('words = """\nnull:0')
+    without = f'{told}words = ""\n{rest.partition(chr(34) * 3)[2]}'
+    with pytest.raises(ConfigError, match=r"german\.toml: numbers\.words is empty; write pairs such as"):
+        tongue_from(without, "german.toml")
+
+
 def test_a_language_that_is_not_shipped_is_an_error_that_names_those_that_are():
     with pytest.raises(ConfigError, match="no language 'tlh' is shipped; known: en, de, es, fr, it"):
         tongue("tlh")
