@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Protocol, Required, TypedDict, Unpac
 
 import msgspec
 
-from edgeagent.core.budget import Budget
+from edgeagent.core.budget import Budget, budget_described
 from edgeagent.core.from_user import Place, places_of
 from edgeagent.core.names import is_real, is_writable, written_names
 from edgeagent.core.values import ToolCall, canonical_json
@@ -345,8 +345,8 @@ class Agent:
             "system": self.system,
             "tools": [t.described() for t in self.tools],
             "policies": [repr(p) for p in self.policies],
-            "budget": msgspec.to_builtins(self.budget),
-            "session_budget": msgspec.to_builtins(self.session_budget),
+            "budget": budget_described(self.budget),
+            "session_budget": budget_described(self.session_budget),
         } | ({"hears": list(self.hears)} if self.hears else {})
         return hashlib.sha256(canonical_json(described).encode()).hexdigest()
 

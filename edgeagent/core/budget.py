@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from edgeagent.core.values import Usage
 from edgeagent.errors import ConfigError
 
-Limit = Literal["steps", "tool calls", "prompt tokens", "completion tokens", "seconds", "refusals in a row"]
+Limit = Literal["steps", "tool calls", "prompt tokens", "completion tokens", "seconds", "refusals in a row", "money"]
+
+MONEY_PARTS = 1_000_000
+"""Costs are counted in millionths, in whole numbers: the same sum on every CPU."""
 
 CLOSING_TOKENS = 64
 """Kept back from `completion_tokens` for the closing answer: two or three short sentences."""
@@ -24,7 +27,8 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     answers in a row, `repeats` how often the very same call (tool and arguments) may bring the same result in one
     turn, whatever runs in between. When a limit is reached the turn ends in a closing answer that names it.
     `calls_of` limits single tools by name; an exhausted tool is not offered any more, the turn goes on.
-    Time in which a person is asked, or nothing runs at all, does not count.
+    Time in which a person is asked, or nothing runs at all, does not count. `money` is in the unit of the models'
+    prices; the call that passes it is the last, and no closing answer is bought.
     """
 
     steps: int | None = 8
@@ -35,6 +39,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     refusals: int | None = 3
     repeats: int | None = 1
     calls_of: dict[str, int] = {}
+    money: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse limits that could not be kept: at least one step and one refusal, nothing negative."""
@@ -55,6 +60,7 @@ _LEAST = {
     "seconds": 0,
     "refusals": 1,
     "repeats": 1,
+    "money": 0,
 }
 
 
@@ -71,6 +77,7 @@ class Spent(msgspec.Struct, frozen=True, array_like=True):
     completion_tokens: int = 0
     refusals: int = 0
     calls_of: tuple[tuple[str, int], ...] = ()
+    cost: int = 0
 
 
 NO_BUDGET = Budget(steps=None, tool_calls=None, completion_tokens=None, seconds=None, refusals=None, repeats=None)
@@ -83,6 +90,7 @@ def after_model_call(spent: Spent, usage: Usage) -> Spent:
         steps=spent.steps + 1,
         prompt_tokens=spent.prompt_tokens + usage.prompt,
         completion_tokens=spent.completion_tokens + usage.completion,
+        cost=spent.cost + usage.cost,
     )
 
 
@@ -133,6 +141,17 @@ def completion_left(budget: Budget, spent: Spent) -> int | None:
     return max(0, budget.completion_tokens - spent.completion_tokens)
 
 
+def money_left(budget: Budget, spent: Spent) -> int | None:
+    """Millionths that may still be spent, at least 0; None without a limit."""
+    return None if budget.money is None else max(0, round(budget.money * MONEY_PARTS) - spent.cost)
+
+
+def budget_described(budget: Budget | None) -> dict[str, Any] | None:
+    """The budget as digests are taken over it: a limit that came later is told only where it is set."""
+    found: dict[str, Any] | None = msgspec.to_builtins(budget)
+    return found if found is None or found["money"] is not None else {k: v for k, v in found.items() if k != "money"}
+
+
 def limit_before_ask(budget: Budget, spent: Spent, now_ms: int) -> Limit | None:
     """Name the limit that forbids one more ordinary model call, or None.
 
@@ -150,7 +169,7 @@ def limit_before_ask(budget: Budget, spent: Spent, now_ms: int) -> Limit | None:
         return "completion tokens"
     if left_ms(budget, spent, now_ms) == 0:
         return "seconds"
-    return None
+    return "money" if money_left(budget, spent) == 0 else None
 
 
 def limit_before_calls(budget: Budget, spent: Spent, calls: int, now_ms: int) -> Limit | None:
@@ -169,6 +188,7 @@ def may_close(budget: Budget, spent: Spent, now_ms: int) -> bool:
         and (budget.prompt_tokens is None or spent.prompt_tokens < budget.prompt_tokens)
         and completion_left(budget, spent) != 0
         and left_ms(budget, spent, now_ms) != 0
+        and money_left(budget, spent) != 0
     )
 
 

@@ -23,6 +23,7 @@ class AskModel(msgspec.Struct, frozen=True, array_like=True, tag=1):
     `prompt_tokens_max` is what the budget still allows; a longer prompt must be answered with ModelFailed
     (`context_full`) before it is evaluated. 0 means no limit.
     `agent` is the path of the sub-agent that asks (`research` or `research/pages`), empty for the agent itself.
+    `stays` says why nothing of this may leave the device, if a rule says so: no model elsewhere may be asked.
     """
 
     effect_id: int
@@ -36,6 +37,7 @@ class AskModel(msgspec.Struct, frozen=True, array_like=True, tag=1):
     narrowed: tuple[tuple[str, str, str], ...] = ()
     prompt_tokens_max: int = 0
     agent: str = ""
+    stays: str = ""
 
 
 class CallTool(msgspec.Struct, frozen=True, array_like=True, tag=2):

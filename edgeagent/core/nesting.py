@@ -7,7 +7,17 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from edgeagent.core.agent import Agent
-from edgeagent.core.budget import NO_BUDGET, Budget, Spent, calls_left, left_ms, ordinary_tokens, prompt_left
+from edgeagent.core.budget import (
+    MONEY_PARTS,
+    NO_BUDGET,
+    Budget,
+    Spent,
+    calls_left,
+    left_ms,
+    money_left,
+    ordinary_tokens,
+    prompt_left,
+)
 from edgeagent.core.state import State
 
 
@@ -27,7 +37,10 @@ def budget_below(agent: Agent, state: State, below: Agent) -> Budget | None:
     ms = _least(
         [None if own.seconds is None else round(own.seconds * 1000), *(left_ms(b, s, state.now_ms) for b, s in pairs)]
     )
-    if any(left is not None and left < 1 for left in (steps, written, read, ms)):
+    money = _least(
+        [None if own.money is None else round(own.money * MONEY_PARTS), *(money_left(b, s) for b, s in pairs)]
+    )
+    if any(left is not None and left < 1 for left in (steps, written, read, ms, money)):
         return None
     names = {name for b in (own, agent.budget, agent.session_budget or NO_BUDGET) for name in b.calls_of}
     lefts = {n: _least([own.calls_of.get(n), *(calls_left(b, s, n) for b, s in pairs)]) for n in sorted(names)}
@@ -40,6 +53,7 @@ def budget_below(agent: Agent, state: State, below: Agent) -> Budget | None:
         refusals=own.refusals,
         repeats=own.repeats,
         calls_of={name: left for name, left in lefts.items() if left is not None},
+        money=None if money is None else money / MONEY_PARTS,
     )
 
 
@@ -67,6 +81,7 @@ def _sum(budget: Budget, spent: Spent, before: Spent, after: Spent) -> Spent:
         prompt_tokens=spent.prompt_tokens + after.prompt_tokens - before.prompt_tokens,
         completion_tokens=spent.completion_tokens + after.completion_tokens - before.completion_tokens,
         calls_of=tuple(sorted(count.items())),
+        cost=spent.cost + after.cost - before.cost,
     )
 
 

@@ -58,7 +58,7 @@ class ToolCall(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Usage(msgspec.Struct, frozen=True, array_like=True):
-    """What one model call cost. Tokens, except `micros` (wall time in µs).
+    """What one model call cost. Tokens, except `micros` (wall time in µs) and `cost` (millionths of the price's unit).
 
     `prompt` counts all prompt tokens, `evaluated` those that were not already in the model's memory,
     `completion` all written tokens, `forced` those of them that the grammar left no choice about.
@@ -69,6 +69,7 @@ class Usage(msgspec.Struct, frozen=True, array_like=True):
     completion: int = 0
     forced: int = 0
     micros: int = 0
+    cost: int = 0
 
 
 class Outcome(msgspec.Struct, frozen=True, array_like=True):

@@ -17,6 +17,7 @@ from edgeagent.core.events import Event, UserSaid
 from edgeagent.core.state import State
 from edgeagent.policy.guard import ALLOW, AllowAll, Ask, Guard, Halt, Refuse, RuleGuard, Verdict
 from edgeagent.policy.origin_guard import OriginGuard, ValuesFromUser
+from edgeagent.policy.stays import StaysGuard, StaysHere
 
 
 class AllGuards:
@@ -65,9 +66,11 @@ class AllGuards:
 def guard_for(agent: Agent) -> Guard:
     """Return the guard that enforces all of the agent's policies. Raises ConfigError for one that cannot hold."""
     origins = [p for p in agent.policies if isinstance(p, ValuesFromUser)]
-    rules = [p for p in agent.policies if not isinstance(p, ValuesFromUser)]
+    stays = [p for p in agent.policies if isinstance(p, StaysHere)]
+    rules = [p for p in agent.policies if not isinstance(p, ValuesFromUser | StaysHere)]
     guards: list[Guard] = [RuleGuard(rules, agent)] if rules else []
     guards.extend(OriginGuard(rule, agent) for rule in origins)
+    guards.extend(StaysGuard(rule, agent) for rule in stays)
     if len(guards) > 1:
         return AllGuards(guards)
     return guards[0] if guards else AllowAll()

@@ -21,6 +21,7 @@ from edgeagent.policy.ready import (
     requires_before,
     rule,
 )
+from edgeagent.policy.stays import stays_here
 from edgeagent.policy.words import (
     acts,
     always,
@@ -89,6 +90,7 @@ __all__ = [
     "rule",
     "said",
     "since",
+    "stays_here",
     "tainted",
     "until",
     "untrusted",

@@ -23,6 +23,7 @@ from edgeagent.errors import ConfigError
 from edgeagent.policy import ready
 from edgeagent.policy.formula import SESSION, Formula, Window
 from edgeagent.policy.ready import Rule
+from edgeagent.policy.stays import StaysHere, stays_here
 from edgeagent.policy.words import (
     arg,
     at_least,
@@ -41,10 +42,13 @@ from edgeagent.policy.words import (
 
 T = TypeVar("T")
 
+Row = Rule | StaysHere
+"""What a table makes: a rule over the past, or one that keeps values here."""
+
 HEADER = re.compile(r"\s*\[\[\s*policy\s*\.\s*rules\s*\]\]")
 
 
-def rules_from_table(policy: Mapping[str, Any], *, text: str = "", file: str = "edgeagent.toml") -> tuple[Rule, ...]:
+def rules_from_table(policy: Mapping[str, Any], *, text: str = "", file: str = "edgeagent.toml") -> tuple[Row, ...]:
     """Return the rules of the section `policy`. `text` is the whole file, in which lines are found for errors.
 
     Raises ConfigError naming file, line and key.
@@ -67,7 +71,7 @@ class _Reader:
         self._row = dict(row)
         self._number, self._text, self._file = number, text, file
 
-    def rule(self) -> Rule:
+    def rule(self) -> Row:
         """Return the rule. Raises ConfigError."""
         name = self._text_of("rule")
         make = RULES.get(name)
@@ -135,6 +139,13 @@ class _Reader:
             self.fail("tool", f"is {value!r}; it must be a tool's name or a list of them")
         return tools
 
+    def kinds(self, key: str) -> tuple[str, ...]:
+        """Return kinds of values: one, a list, or both if none is named and no tool is."""
+        value = self.take(key, (str, list), "'sensitive', 'tainted' or both", None)
+        if value is None:
+            return () if "tool" in self._row else ("sensitive", "tainted")
+        return (value,) if isinstance(value, str) else tuple(map(str, value))
+
     def window(self, key: str, default: Window = SESSION) -> Window:
         """Return a window."""
         text = self.take(key, str, "'turn', 'session', '60 s' or '10 events'", None)
@@ -169,9 +180,9 @@ class _Reader:
         return _line_in_entry(self._text, self._number, key)
 
 
-_Make = Callable[[_Reader, dict[str, Any]], Rule]
+_Make = Callable[[_Reader, dict[str, Any]], Row]
 
-_FIXED_VERDICT = ("confirm_before", "confirm_below", "lock_after_no", "halt_when")
+_FIXED_VERDICT = ("confirm_before", "confirm_below", "lock_after_no", "halt_when", "stays_here")
 
 RULES: dict[str, _Make] = {
     "at_most": lambda r, c: ready.at_most(r.count("n"), *r.tools(needed=False), per=r.window("per"), **c),
@@ -185,6 +196,7 @@ RULES: dict[str, _Make] = {
     "no_effect_after_untrusted": lambda r, c: ready.no_effect_after_untrusted(
         *r.tools(needed=False), within=r.window("within"), **c
     ),
+    "stays_here": lambda r, c: stays_here(of=r.kinds("of"), tools=r.tools(needed=False), **c),
     "only_between": lambda r, c: ready.only_between(
         r.tools(), r.time("start"), r.time("end"), utc_offset_minutes=r.offset("utc_offset_minutes"), **c
     ),

@@ -16,7 +16,7 @@ from edgeagent.core.agent import Agent
 from edgeagent.core.events import ModelAnswered, ModelFailed
 from edgeagent.driver.model import ModelDriver
 from edgeagent.errors import ConfigError
-from edgeagent.policy.ready import Rule
+from edgeagent.policy.table import Row
 from edgeagent.runtime.attached import Attached
 from edgeagent.runtime.caches import state_disk
 from edgeagent.runtime.config import EngineName, ModelSettings, Settings, StateSettings, read_settings, state_root
@@ -215,7 +215,7 @@ def _disk(root: Path, settings: Settings, doors: Attached) -> Disk:
     return disk
 
 
-def _tell_changes(recording: Recording, rules_now: tuple[Rule, ...], door: Door) -> None:
+def _tell_changes(recording: Recording, rules_now: tuple[Row, ...], door: Door) -> None:
     about = recording.about
     assert about is not None, "the caller has looked"
     if about.version != __version__:

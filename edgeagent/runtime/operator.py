@@ -10,17 +10,16 @@ from typing import Any
 
 from edgeagent.core.agent import Agent
 from edgeagent.errors import ConfigError
-from edgeagent.policy.ready import Rule
-from edgeagent.policy.table import rules_from_table
+from edgeagent.policy.table import Row, rules_from_table
 from edgeagent.runtime.config import settings_file
 
 
-def operator_rules(config: Path | None, *, beside: Path) -> tuple[Rule, ...]:
+def operator_rules(config: Path | None, *, beside: Path) -> tuple[Row, ...]:
     """Return the operator's rules. Raises ConfigError naming file, line and key."""
     return operator_policy(config, beside=beside)[1]
 
 
-def operator_policy(config: Path | None, *, beside: Path | None) -> tuple[dict[str, Any], tuple[Rule, ...]]:
+def operator_policy(config: Path | None, *, beside: Path | None) -> tuple[dict[str, Any], tuple[Row, ...]]:
     """Return the section `policy` and its rules: of `config`, or $EDGEAGENT_CONFIG, or edgeagent.toml in `beside`.
 
     Raises ConfigError naming file, line and key.
@@ -40,11 +39,11 @@ def operator_policy(config: Path | None, *, beside: Path | None) -> tuple[dict[s
     return policy, rules_from_table(policy, text=text, file=str(file))
 
 
-def recorded_rules(policy: Mapping[str, Any]) -> tuple[Rule, ...]:
+def recorded_rules(policy: Mapping[str, Any]) -> tuple[Row, ...]:
     """Return the rules of a section as a session has recorded it, where no file's lines are left to name."""
     return rules_from_table(policy, file="session.json")
 
 
-def with_rules(agent: Agent, rules: tuple[Rule, ...]) -> Agent:
+def with_rules(agent: Agent, rules: tuple[Row, ...]) -> Agent:
     """The agent with these rules behind its own; its digest says so."""
     return dataclasses.replace(agent, policies=(*agent.policies, *rules)) if rules else agent

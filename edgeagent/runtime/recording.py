@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edgeagent.core.agent import Agent
+from edgeagent.core.budget import budget_described
 from edgeagent.core.effects import Effect
 from edgeagent.core.events import SessionStarted
 from edgeagent.core.state import State
@@ -162,8 +163,8 @@ def parts_of(agent: Agent) -> dict[str, str]:
     parts["policies"] = canonical_json([repr(p) for p in agent.policies])
     if agent.hears:
         parts["what it hears"] = canonical_json(list(agent.hears))
-    parts["budget"] = canonical_json(msgspec.to_builtins(agent.budget))
-    parts["session budget"] = canonical_json(msgspec.to_builtins(agent.session_budget))
+    parts["budget"] = canonical_json(budget_described(agent.budget))
+    parts["session budget"] = canonical_json(budget_described(agent.session_budget))
     return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in parts.items()}
 
 

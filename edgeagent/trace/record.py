@@ -150,12 +150,17 @@ def named_fields(value: Event | Effect) -> dict[str, Any]:
     return {"type": type(value).__name__, **fields}
 
 
-_LATER = frozenset(("by", "door", "unshown", "total", "skew_ms", "session", "tool", "arguments", "notes"))
+_LATER = frozenset(
+    ("by", "door", "unshown", "total", "skew_ms", "session", "tool", "arguments", "notes", "asked", "stays")
+)
 """Fields that were added later, and are told where they say something."""
 
 
 def _fields(value: msgspec.Struct) -> dict[str, Any]:
-    return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
+    told = {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
+    if not told.get("cost", True):
+        del told["cost"]  # Of a `Usage`, which stands inside: added later, as those above.
+    return told
 
 
 def _plain(value: Any) -> Any:

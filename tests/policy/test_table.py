@@ -21,6 +21,7 @@ from edgeagent.policy.ready import (
     quorum,
     requires_before,
 )
+from edgeagent.policy.stays import stays_here
 from edgeagent.policy.table import RULES, rules_from_table
 from edgeagent.policy.words import arg, at_least, confident, confirmed, failed, once, returned, said, tainted
 
@@ -99,6 +100,11 @@ tool = "pay"
 rule = "never"
 tool = "valve"
 when = { not = { confident = 0.9 } }
+
+[[policy.rules]]
+rule = "stays_here"
+of = "sensitive"
+tool = "balance"
 """
 
 
@@ -122,6 +128,7 @@ def test_a_table_says_the_same_as_python():
         repr(halt_when(at_least(3, failed(), "turn"))),
         repr(confirm_below(0.6, "pay")),
         repr(never("valve", when=~confident(0.9))),
+        repr(stays_here(of="sensitive", tools=["balance"])),
     ]
 
 

@@ -19,6 +19,7 @@ from edgeagent.policy.guard import Allow, Ask, Guard, Halt, Refuse, RuleGuard, V
 from edgeagent.policy.monitor import Monitor, memory_sentence
 from edgeagent.policy.origin_guard import ValuesFromUser
 from edgeagent.policy.ready import Rule
+from edgeagent.policy.stays import StaysHere
 from edgeagent.runtime.operator import operator_rules, with_rules
 from edgeagent.runtime.recording import Recording, effects_of, load_recording, records_of
 from edgeagent.runtime.wiring import agent_path, guard_of, load_agent
@@ -72,8 +73,9 @@ def agent_with_rules(spec: str, config: Path | None) -> Agent:
 
 def explained(each: Any, agent: Agent) -> dict[str, Any]:
     """What there is to say about one rule."""
-    if isinstance(each, ValuesFromUser):
-        return {"rule": "values_from_user", "sentence": each.explain(), "memory": each.memory_sentence()}
+    if isinstance(each, ValuesFromUser | StaysHere):
+        name = "stays_here" if isinstance(each, StaysHere) else "values_from_user"
+        return {"rule": name, "sentence": each.explain(), "memory": each.memory_sentence()}
     if not isinstance(each, Rule):
         return {"rule": type(each).__name__, "sentence": repr(each)}
     watch = RuleGuard((each,), agent)
