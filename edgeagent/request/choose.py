@@ -45,7 +45,7 @@ class Chosen:
     scores: Scores = ()
     signs: Mapping[str, float] = field(default_factory=dict)
     is_by_meaning: bool = False
-    """Whether words and the model leave it open, or would choose otherwise: enough to read, not to change anything."""
+    """Whether something else than words and the model chose it: enough to read or to ask, not to change anything."""
 
 
 def choose(request: str, tools: Tools, judge: Judge | None = None, *, is_open: bool = False) -> Chosen:

@@ -49,6 +49,8 @@ class Evidence:
     dealt: Mapping[str, Candidate] = field(default_factory=dict)
     asked: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    has_unused: bool = False
+    """Whether a number or a time is said that no argument takes."""
 
     @property
     def sure(self) -> dict[str, float]:

@@ -16,7 +16,7 @@ from edgeagent.core.agent import Tool
 from edgeagent.core.from_user import Narrowed
 from edgeagent.core.values import canonical_json
 from edgeagent.request.evidence import FREE, LEFT_OUT, Evidence, Open
-from edgeagent.request.language import ENGLISH, SentenceTable
+from edgeagent.request.language import ENGLISH, SentenceTable, word_set
 from edgeagent.request.lexical import stem, stem_set, stems, weighted_texts, words_of
 from edgeagent.request.mood import points_back
 from edgeagent.request.parts.assign import Candidate
@@ -25,13 +25,22 @@ from edgeagent.request.parts.declared import Argument
 from edgeagent.request.parts.numbers import OUTSIDE, OWN, in_unit_of, is_foreign, number_weight
 from edgeagent.request.parts.options import named_options, yes_or_no
 from edgeagent.request.parts.units import UNITS
+from edgeagent.request.parts.words import ARTICLES, PREPOSITIONS
 from edgeagent.request.reading import OF_ITS_FORM, Pieces, Reading, fits, is_of_day, pieces_of
 from edgeagent.request.said import spelled_in
 from edgeagent.request.verbs import act_of, options_for
 
+SEVERAL_MAX = 4
+"""The most calls that one sentence with several objects asks for."""
+
+JOINING = frozenset((ENGLISH.numbers.and_, "also", "plus"))
+_FILLING = word_set(ENGLISH.words.indefinite) | {"that", "those", "both"}
 MESSAGES = stem_set(ENGLISH.texts.messages)
 TO_COME = stem_set(ENGLISH.arguments.to_come)
 """Words of tools that have to do with what is to come."""
+
+
+NOT_HELD: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -44,8 +53,8 @@ class _Finding:
     dealt: Candidate | None = None
 
 
-def evidence_of(tool: Tool, request: str) -> Evidence:
-    """What the request says of the tool's arguments.
+def evidence_of(tool: Tool, request: str, held: Mapping[str, str] = NOT_HELD) -> Evidence:
+    """What the request says of the tool's arguments. `held` are options that are settled, by their argument.
 
     Of a tool that changes something nothing that must be given is left to a model, and nothing that is said is dropped:
     both are asked for.
@@ -56,6 +65,8 @@ def evidence_of(tool: Tool, request: str) -> Evidence:
     dealt: dict[str, Candidate] = {}
     for argument in reading.arguments.values():
         finding, is_required = _finding(reading, pieces, argument), argument.required
+        if argument.name in held:
+            finding = _Finding({"enum": [held[argument.name]]}, "named")
         left = finding.left
         if is_careful and not finding.question:
             finding = replace(finding, question=_left_to_chance(reading, argument, left))
@@ -74,8 +85,9 @@ def evidence_of(tool: Tool, request: str) -> Evidence:
         why.append((argument.name, LEFT_OUT if left is False else finding.why))
         if left is not False and not is_required:
             given.append(argument.name)
-    if is_careful and not questions:
-        questions += _unused(reading, pieces, narrowed)
+    unused = [] if questions else _unused(reading, pieces, narrowed)
+    if is_careful:
+        questions += unused
     asked = tuple(dict.fromkeys(stems(request)))
     known = {word for text, _ in weighted_texts(tool) if text != request for word in stems(text)}
     return Evidence(
@@ -87,6 +99,34 @@ def evidence_of(tool: Tool, request: str) -> Evidence:
         dealt,
         asked,
         tuple(word for word in asked if word not in known),
+        bool(unused),
+    )
+
+
+def several_of(tool: Tool, request: str) -> tuple[str, Sequence[str]]:
+    """The argument of which the request names several options in a row, and these: `the kitchen and the bath`.
+
+    Between them nothing stands that could be another order, or another object of one.
+    """
+    reading = Reading.of(tool, request)
+    for argument in reading.of_kind("option"):
+        named = named_options(argument.schema["enum"], request)
+        if 1 < len(named) <= SEVERAL_MAX and _in_a_row_said(reading, argument, named):
+            return argument.name, named
+    return "", ()
+
+
+def _in_a_row_said(reading: Reading, argument: Argument, named: Sequence[str]) -> bool:
+    parts = {word: option for option in named for word in stems(option)}
+    places = [(place, parts[word.stem]) for place, word in enumerate(reading.said.words) if word.stem in parts]
+    if {option for _, option in places} != set(named):
+        return False
+    inside = reading.said.words[places[0][0] : places[-1][0]]
+    others = [word for word in inside if word.stem not in parts]
+    joined = {word.folded for word in others} & JOINING
+    plain = JOINING | ARTICLES | PREPOSITIONS
+    return bool(joined or any(word.apart for word in inside[1:])) and all(
+        word.folded in plain or word.stem in argument.words or word.folded in _FILLING for word in others
     )
 
 

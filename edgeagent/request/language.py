@@ -118,6 +118,8 @@ class NumberTable(Table, frozen=True):
     and_: str = msgspec.field(name="and")
     words: dict[str, int]
     fractions: dict[str, Decimal]
+    parts: dict[str, Decimal]
+    ordinals: dict[str, int]
     groups: dict[str, int]
     times: dict[str, int]
     weights: dict[NumberSign, float]

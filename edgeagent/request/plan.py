@@ -18,12 +18,13 @@ from edgeagent.request.call_odds import MISSING
 from edgeagent.request.choose import Chosen, choose
 from edgeagent.request.clauses import CLAUSES_MAX, divisions
 from edgeagent.request.evidence import Evidence, settled
-from edgeagent.request.findings import evidence_of
+from edgeagent.request.findings import NOT_HELD, evidence_of, several_of
 from edgeagent.request.judge import Judge
 from edgeagent.request.language import ENGLISH, SentenceTable
 from edgeagent.request.lexical import Scores
 from edgeagent.request.mood import agrees, denied_in, forbids, is_qualified, is_question, is_report, refuses
 from edgeagent.request.parts.words import begins_with_verb
+from edgeagent.request.polarity import counterpart, polarity_of, says
 from edgeagent.request.said import NOBODY_KNOWS, Spoken, as_said, said_of, tongue_in
 from edgeagent.request.tools import Tools
 
@@ -41,6 +42,9 @@ LEAD = 3.0
 
 OFFERED_MAX = 3
 """Tools that are named in one question."""
+
+NEXT = 6.0
+"""Nats by which the next tool in line may be behind one that has no place for a number that is said."""
 
 NOTHING_SAID = Evidence()
 
@@ -123,7 +127,7 @@ def plan(
     asking = _Asking(tools, judge, fitted, fitted.needed if needed is None else needed, is_open)
     if is_open and before is not None and (agreed := _agreed(request, before, asking)) is not None:
         return agreed
-    parts = _calls_in(request, asking) if is_open else ()
+    parts = (_of_each(request, asking) or _calls_in(request, asking)) if is_open else ()
     planned = _joined(parts) if parts else _planned(request, asking)
     return replace(planned, calls=tuple(_settled(call, tools, judge) for call in planned.calls))
 
@@ -167,6 +171,17 @@ def _calls_in(request: str, asking: _Asking) -> tuple[Plan, ...]:
     return () if is_repeated else tuple(wanted)
 
 
+def _of_each(request: str, asking: _Asking) -> tuple[Plan, ...]:
+    """A plan for each of several objects of one verb: `lock the front and the back door`."""
+    if forbids(request) or is_qualified(request):
+        return ()
+    tools = _answering(request, asking.tools)
+    best = max(tools.spoken_of(request), key=lambda each: each[1])[0]
+    argument, options = several_of(tools.by_name[best], request)
+    plans = tuple(_planned(request, asking, {argument: each}) for each in options)
+    return plans if plans and all(len(p.calls) == 1 and p.calls[0].tools == (best,) for p in plans) else ()
+
+
 def _parted(parts: tuple[str, str], asking: _Asking) -> tuple[Plan, Plan, str] | None:
     """The plans of both parts, and the second part, if each asks for something of its own, or forbids it."""
     tools, forbidden = asking.tools, forbids(parts[1])
@@ -179,7 +194,10 @@ def _parted(parts: tuple[str, str], asking: _Asking) -> tuple[Plan, Plan, str] |
     if not (is_apart or forbidden or (is_command and begins_with_verb(parts[1]))):
         return None  # "the fitness of A and of B", and not "open the one and close the other"
     first, second = (_planned(part, asking) for part in parts)
-    begins = (is_apart and tools.begins_with(parts[0], best[0][0]), is_apart and is_command)
+    begins = (
+        is_apart and (tools.begins_with(parts[0], best[0][0]) or begins_with_verb(parts[0])),
+        is_apart and (is_command or begins_with_verb(parts[1])),
+    )
     if not all(_is_whole(each, begins=one) for each, one in zip((first, second), begins, strict=True)):
         return None
     is_other = is_command or forbidden or [call.tools for call in first.calls] != [call.tools for call in second.calls]
@@ -199,14 +217,16 @@ def _is_whole(planned: Plan, *, begins: bool) -> bool:
     return len(planned.calls) == 1 and len(planned.calls[0].tools) == 1 and is_clear
 
 
-def _planned(request: str, asking: _Asking) -> Plan:
-    """What is to be done about a request that asks for one thing."""
+def _planned(request: str, asking: _Asking, held: Mapping[str, str] = NOT_HELD) -> Plan:
+    """What is to be done about a request that asks for one thing; `held` are options that are settled."""
     tools = asking.tools
     if asking.is_open and forbids(request):
         return Plan(text=_sentences(request).nothing_done, scores=tools.spoken_of(request), is_refusal=True)
     tools = _answering(request, tools) if asking.is_open else tools
     chosen = choose(request, tools, asking.judge, is_open=asking.is_open)
-    evidence = _said_of(request, chosen, tools)
+    evidence = _said_of(request, chosen, tools, held)
+    if evidence.has_unused and not held:
+        chosen, evidence = _taking_all(request, chosen, evidence, tools)
     if not asking.is_open:
         return _of_one(PlannedCall(chosen.tools, evidence, chosen.scores))
     if tools.excludes(chosen.tools[0], request):
@@ -219,6 +239,8 @@ def _planned(request: str, asking: _Asking) -> Plan:
         return Plan(text=evidence.missing, scores=scores)
     call = PlannedCall(chosen.tools, evidence, scores, chosen.signs)
     doubt = doubt_of(request, call, tools)
+    if not doubt and not held and _is_half(request, call, tools):
+        doubt = _sentences(request).shall_i_although.format(call=in_words(call, _sentences(request)))
     if chosen.is_by_meaning and not doubt and any(tools.by_name[name].effect != "read" for name in call.tools):
         doubt = _sentences(request).shall_i_although.format(call=in_words(call, _sentences(request)))
     return Plan(text=doubt, scores=scores, proposed=call) if doubt else _of_one(call)
@@ -241,11 +263,15 @@ def _agreed(answer: str, before: Before, asking: _Asking) -> Plan | None:
 
 def doubt_of(request: str, call: PlannedCall, tools: Tools) -> str:
     """What to ask before a call that changes something, where the request does not plainly order just that."""
-    if all(tools.by_name[name].effect == "read" for name in call.tools):
-        return ""
     sentences = _sentences(request)
+    if all(tools.by_name[name].effect == "read" for name in call.tools):
+        is_order = not is_question(request) and (is_qualified(request) or polarity_of(request) is not None)
+        return sentences.shall_i_although.format(call=in_words(call, sentences)) if is_order else ""
     if len(call.tools) > 1:
         named = [name.replace("_", " ") for name in call.tools[:OFFERED_MAX]]
+        return sentences.which_tool.format(tools=sentences.or_.join(named))
+    if other := _either(request, call, tools):
+        named = [each.replace("_", " ") for each in (call.tools[0], other)]
         return sentences.which_tool.format(tools=sentences.or_.join(named))
     is_spoken_of = dict(tools.spoken_of(request))[call.tools[0]] > 0 or _leads(call)
     if is_spoken_of and not (is_question(request) or is_qualified(request) or is_report(request)):
@@ -254,6 +280,22 @@ def doubt_of(request: str, call: PlannedCall, tools: Tools) -> str:
         return sentences.nothing_done
     sentence = sentences.shall_i if is_spoken_of else sentences.shall_i_although
     return sentence.format(call=in_words(call, sentences))
+
+
+def _is_half(request: str, call: PlannedCall, tools: Tools) -> bool:
+    """Whether a request that orders two things would be answered with one call that changes something."""
+    if tools.by_name[call.tools[0]].effect == "read" or any(" and " in text for _, _, text in call.evidence.narrowed):
+        return False
+    return any(begins_with_verb(one) and begins_with_verb(other) for one, other in divisions(request))
+
+
+def _either(request: str, call: PlannedCall, tools: Tools) -> str:
+    """The tool that does the opposite, where the request says nothing of which of the two is meant."""
+    found = counterpart(tools.by_name[call.tools[0]], tools.by_name.values())
+    if found is None or says(found[1], request):
+        return ""
+    other, scores = found[0].name, dict(call.scores)
+    return other if scores.get(other, -math.inf) >= scores[call.tools[0]] - LEAD else ""
 
 
 def _leads(call: PlannedCall) -> bool:
@@ -291,9 +333,22 @@ def _settled(call: PlannedCall, tools: Tools, judge: Judge | None) -> PlannedCal
     return replace(call, evidence=settled(call.evidence, likelihoods))
 
 
-def _said_of(request: str, chosen: Chosen, tools: Tools) -> Evidence:
+def _taking_all(request: str, chosen: Chosen, evidence: Evidence, tools: Tools) -> tuple[Chosen, Evidence]:
+    """The next tool in line, if it has a place for the number or the time that the first has none for."""
+    best = dict(chosen.scores)[chosen.tools[0]]
+    line = sorted(chosen.scores, key=lambda each: -each[1])[1 : 1 + OFFERED_MAX]
+    for name, score in line:
+        if score < best - NEXT or tools.excludes(name, request):
+            break
+        found = evidence_of(tools.by_name[name], request)
+        if not found.has_unused and not found.missing and found.dealt:
+            return replace(chosen, tools=(name,), is_by_meaning=True), found
+    return chosen, evidence
+
+
+def _said_of(request: str, chosen: Chosen, tools: Tools, held: Mapping[str, str] = NOT_HELD) -> Evidence:
     """What the request says of the chosen tool's arguments; nothing is known where several tools fit alike."""
-    return evidence_of(tools.by_name[chosen.tools[0]], request) if len(chosen.tools) == 1 else NOTHING_SAID
+    return evidence_of(tools.by_name[chosen.tools[0]], request, held) if len(chosen.tools) == 1 else NOTHING_SAID
 
 
 def _told(chosen: Chosen, evidence: Evidence) -> dict[str, float]:

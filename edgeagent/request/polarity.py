@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from edgeagent.core.agent import Tool
 from edgeagent.request.language import ENGLISH
@@ -54,6 +55,26 @@ def is_opposite(tool: Tool, request: str) -> bool:
     told = set(words_of(tool.description)) | {word for name in _properties(tool) for word in words_of(name)}
     does_both = bool(asked & own & (_ON | _OFF | OPPOSITES.keys())) or bool({"on", "off"} <= told)
     return not does_both
+
+
+def counterpart(tool: Tool, tools: Iterable[Tool]) -> tuple[Tool, str] | None:
+    """The tool that does the opposite of this one by its name, if there is one, and the word that tells this one."""
+    mine = stems(tool.name)
+    for other in tools:
+        theirs = stems(other.name)
+        only, others = set(mine) - set(theirs), set(theirs) - set(mine)
+        for word in only:
+            if len(only) == len(others) == 1 and OPPOSITES.get(word, frozenset()) & others:
+                return other, word
+    return None
+
+
+def says(word: str, request: str) -> bool:
+    """Whether the request says this word, another opposite of its opposites, or that something is to be on or off."""
+    asked = set(stems(request))
+    alike = {word} | {each for other in OPPOSITES.get(word, ()) for each in OPPOSITES.get(other, ())}
+    wanted = polarity_of(request)
+    return bool(asked & alike) or (wanted is True and word in _ON) or (wanted is False and word in _OFF)
 
 
 def _properties(tool: Tool) -> list[str]:

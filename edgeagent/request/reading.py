@@ -6,22 +6,24 @@ anything; so a text has what they leave.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from edgeagent.core.agent import Tool
 from edgeagent.request.language import SentenceTable
-from edgeagent.request.lexical import stems
+from edgeagent.request.lexical import stem, stems
 from edgeagent.request.parts.assign import Candidate, dealt
 from edgeagent.request.parts.calendar import coming, resolved
-from edgeagent.request.parts.dates import When, exactly, spans_in, whens_in, written
+from edgeagent.request.parts.dates import When, exactly, iso_length, spans_in, whens_in, written
 from edgeagent.request.parts.declared import Argument, arguments_of
 from edgeagent.request.parts.lists import list_candidates
 from edgeagent.request.parts.numbers import MISFIT, OUTSIDE, OWN, Mention, mentions_in, number_candidates
 from edgeagent.request.parts.options import named_options
 from edgeagent.request.parts.text_candidates import GIVEN, text_candidates
 from edgeagent.request.parts.texts import Part, parts_of
+from edgeagent.request.parts.units import UNITS
 from edgeagent.request.parts.words import Words
 from edgeagent.request.said import now_in, tongue_in
 from edgeagent.shape.admits import admits
@@ -45,6 +47,11 @@ KNOWN_SHARE = 1 / 3
 _TIMES = ("12:34:56", "12:34:56Z", "12:34", "2024-05-06T12:34:56", "2024-05-06T12:34:56Z")
 _A_DAY = "2024-05-06"
 _NO_TIMES = ("x", "12", "a-1", "12:99:99")
+
+_SECONDS = {"time": 1, "days": 86_400}
+"""How many seconds the first unit of a kind has."""
+
+_EACH = re.compile(r"\b(?:each|every) (second|minute|hour)\b", re.IGNORECASE)
 
 OPTION, OF_ITS_FORM = "option", "of its form"
 
@@ -107,7 +114,8 @@ class Pieces:
 
 def pieces_of(reading: Reading) -> Pieces:
     """The pieces of a request, dealt out."""
-    numbers, days, lists = _numbers_of(reading), _clocks_of(reading) | _days_of(reading), _lists_of(reading)
+    numbers, lists = _numbers_of(reading), _lists_of(reading)
+    days = _clocks_of(reading) | _days_of(reading) | _lengths_of(reading, list(numbers.values()))
     taken = [*numbers.values(), *days.values(), *lists.values(), *_options_named(reading)]
     texts, shared = _texts_of(reading, taken, days)
     return Pieces(numbers, days, lists, texts, shared)
@@ -178,6 +186,22 @@ def _clocks_of(reading: Reading) -> dict[str, Candidate]:
             row = [Candidate(value, when.begin, when.end, SPELLED_OUT, "time") for when, value in found]
             rows |= {argument.name: row} if row and is_of_time(argument) else {}
     return _apart(rows)
+
+
+def _lengths_of(reading: Reading, taken: Sequence[Candidate]) -> dict[str, Candidate]:
+    """The lengths of time of the request for arguments whose form that is; those that no number has."""
+    wanted = [each for each in reading.arguments.values() if each.schema.get("format") == "duration"]
+    said = [each for each in reading.mentions if each.unit is not None and each.unit.kind in _SECONDS]
+    told = [
+        (each.begin, each.end, each.value * each.unit.factor * _SECONDS[each.unit.kind]) for each in said if each.unit
+    ]
+    told += [(match.start(), match.end(), UNITS[stem(match[1])].factor) for match in _EACH.finditer(reading.request)]
+    rows: dict[str, list[Candidate]] = {}
+    for argument in sorted(wanted, key=lambda each: not each.required)[: len(told)]:
+        row = [Candidate(iso_length(seconds), begin, end, OWN, "length") for begin, end, seconds in told]
+        row = [each for each in row if fits(argument, each.value) and not any(each.overlaps(t) for t in taken)]
+        rows |= {argument.name: row} if row else {}
+    return _apart({name: rows[name] for name in reading.arguments if name in rows})
 
 
 def _day(argument: Argument, when: When) -> Candidate | None:

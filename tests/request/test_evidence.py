@@ -76,7 +76,22 @@ def test_a_number_is_converted_into_the_unit_of_the_argument(said, seconds):
 
 
 def test_a_number_in_another_unit_is_no_evidence():
-    assert "celsius" in missing("set_setpoint", "Set channel 2 to 70 degrees Fahrenheit.")
+    assert "celsius" in missing("set_setpoint", "Set channel 2 to 70 percent.")
+
+
+@pytest.mark.parametrize(
+    ("said", "celsius"), [("70 degrees Fahrenheit", 21.1), ("77 °F", 25), ("20 degrees", 20), ("20 °C", 20)]
+)
+def test_a_temperature_is_converted_from_its_scale(said, celsius):
+    assert limits("set_setpoint", f"Set channel 2 to {said}.")["celsius"] == {"enum": [celsius]}
+
+
+def test_a_temperature_of_another_scale_that_does_not_fit_is_out_of_bounds():
+    assert missing("set_setpoint", "Set channel 2 to 200 °F.") == "celsius must be from 5 to 40."
+
+
+def test_an_ordinal_before_the_name_of_an_argument_is_its_number():
+    assert limits("set_setpoint", "Set the third channel to 20 degrees.")["channel"] == {"enum": [3]}
 
 
 def test_a_digit_inside_a_word_is_no_number():

@@ -556,3 +556,94 @@ def test_a_time_with_its_zone_is_given_as_it_is_said():
 def test_what_must_be_given_and_is_not_said_is_asked_for(request_, tools):
     assert acts(request_, tools) == []
     assert plan(request_, tools, needed=-99.0).text.endswith("?")
+
+
+# -- several objects, lengths of time, opposites -------------------------------------------------------------------
+
+Room = Literal["kitchen", "bath", "hall"]
+
+
+@tool(idempotent=True)
+def lamp(room: Room, fade: dt.timedelta | None = None) -> str:
+    """Light the lamp of a room, at once or slowly."""
+    return ""
+
+
+@tool(idempotent=True)
+def add_guest(name: str) -> str:
+    """Add a guest."""
+    return ""
+
+
+@tool(idempotent=True)
+def remove_guest(name: str) -> str:
+    """Remove a guest."""
+    return ""
+
+
+@tool(idempotent=True)
+def alarm(length: dt.timedelta) -> str:
+    """Mute the alarm for a while."""
+    return ""
+
+
+@tool(idempotent=True, effect="read")
+def pump_state() -> str:
+    """Show the state of the pump."""
+    return ""
+
+
+GUESTS = Tools.of([add_guest, remove_guest, lamp, alarm, pump_state])
+
+
+def calls_of(request):
+    return [
+        (
+            call.tools[0],
+            {name: json.loads(text)["enum"][0] for _, name, text in call.evidence.narrowed if text != "false"},
+        )
+        for call in plan(request, GUESTS, needed=-99.0).calls
+    ]
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Light the lamps in the kitchen and the bath", "light the lamp of the kitchen, and that of the bath"],
+)
+def test_one_verb_with_several_objects_is_a_call_for_each(said):
+    assert calls_of(said) == [("lamp", {"room": "kitchen"}), ("lamp", {"room": "bath"})]
+
+
+@pytest.mark.parametrize(
+    "said", ["Light the lamp in the kitchen or the bath", "Light all lamps but those of kitchen and bath"]
+)
+def test_what_is_open_or_excepted_is_not_done_for_each(said):
+    assert calls_of(said) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "length"),
+    [
+        ("Mute the alarm for 15 minutes", "PT15M"),
+        ("Mute the alarm for half an hour", "PT30M"),
+        ("mute the alarm for 90 s", "PT1M30S"),
+        ("Mute the alarm for two hours", "PT2H"),
+    ],
+)
+def test_a_length_of_time_is_taken_from_the_request(said, length):
+    assert calls_of(said) == [("alarm", {"length": length})]
+
+
+def test_an_optional_length_of_time_is_given_where_it_is_said():
+    assert calls_of("Light the lamp in the hall over ten seconds") == [("lamp", {"room": "hall", "fade": "PT10S"})]
+
+
+def test_where_nothing_tells_a_tool_from_its_opposite_it_is_asked_which():
+    told = plan("The guest Ada", GUESTS, needed=-99.0)
+    assert not told.calls
+    assert "add guest or remove guest" in told.text
+
+
+@pytest.mark.parametrize("said", ["Turn the pump off", "If it rains, the pump's state"])
+def test_an_order_to_change_something_is_not_answered_by_reading(said):
+    assert calls_of(said) == []

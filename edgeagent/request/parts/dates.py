@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 
 MONTHS = {name: number for number, name in enumerate(re.findall("...", "janfebmaraprmayjunjulaugsepoctnovdec"), 1)}
 _MONTH = (
@@ -128,6 +129,15 @@ def spans_in(request: str) -> Iterator[When]:
     """The lengths of time of a request: `25 minutes`."""
     for match in _SPAN.finditer(request):
         yield When(match[0], match.start(), match.end(), None, None)
+
+
+def iso_length(seconds: Decimal) -> str:
+    """A length of time as ISO 8601 has it: `PT1H30M`."""
+    sign, rest, told = "-" if seconds < 0 else "", abs(seconds), ""
+    for letter, size in (("H", 3600), ("M", 60)):
+        count, rest = divmod(rest, size)
+        told += f"{count:f}{letter}" if count else ""
+    return f"{sign}PT{told}" + (f"{rest.normalize():f}S" if rest or not told else "")
 
 
 def exactly(when: When) -> list[str]:

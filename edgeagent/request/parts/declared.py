@@ -29,6 +29,7 @@ _LISTED = re.compile(
     r"([^.()]{2,80})"
 )
 _DEFAULT = re.compile(r"\(?\bdefaults?\b.*", re.IGNORECASE)
+_DEGREES = re.compile(r"°\s?([CF])\b")
 _IN_UNIT = re.compile(r"(?:\bin |\bnumber of |\()([^\W\d_]+|%)(?=\W|$)")
 _ORDINALS = word_set(ENGLISH.arguments.ordinals)  # `second_note` is no time.
 _DATES, _TIMES = stem_set(ENGLISH.arguments.date), stem_set(ENGLISH.arguments.time)
@@ -109,6 +110,9 @@ class Argument:
         by_name = next((UNITS[stem(word)] for word in named if stem(word) in UNITS), None)
         if by_name is not None:
             return by_name
+        degrees = _DEGREES.search(self.description)
+        if degrees is not None:
+            return UNITS[degrees[1].casefold()]
         said = (stem(word) for word in _IN_UNIT.findall(self.description.casefold()) if len(word) > 1)
         return next((UNITS[word] for word in said if word in UNITS), None)
 

@@ -19,7 +19,7 @@ from edgeagent.request.parts.assign import Candidate
 from edgeagent.request.parts.declared import Argument
 from edgeagent.request.parts.numerals import Token, numerals, part_behind
 from edgeagent.request.parts.signs import NumberSign
-from edgeagent.request.parts.units import PERCENT, UNITS, Unit
+from edgeagent.request.parts.units import DEGREES, PERCENT, UNITS, Unit, converted, is_comparable
 from edgeagent.shape.admits import admits
 from edgeagent.shape.pointer import Document
 
@@ -34,6 +34,7 @@ _ONE_WORD = ENGLISH.numbers.one.split()[-1]
 _PLAIN_EXPONENT = re.compile(r"-?\d+(?:\.\d+)?e[+-]?\d{1,2}")
 _TIMES = ENGLISH.numbers.times
 _SHORT_TIMES = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000}  # Behind an amount of money: "$2M".
+_LEADS_PART, _HALF = frozenset(("a", "one", "to", "by", "under", "below", "above")), "half"
 _MINUS, _BETWEEN = word_set(ENGLISH.numbers.minus), word_set(ENGLISH.numbers.between)
 _VARIABLE = re.compile(r"[abnt-z](?![^\W_])")  # `3x`; capitals are units, as in 298K.
 
@@ -78,6 +79,10 @@ class Mention:
     money: bool = False
     is_weak: bool = False
     """Whether it is a number only behind the name of an argument: `channel one`, and not `the south one`."""
+    is_part: bool = False
+    """Whether it is a part of a whole: `a quarter of the way`, in percent."""
+    is_ordinal: bool = False
+    """Whether it is one only before the name of an argument: `the third channel`."""
 
 
 # -- mentions ------------------------------------------------------------------------------------------------------
@@ -103,7 +108,12 @@ def _mentions(request: str, spelled: str) -> Iterator[Mention]:
         times, after = _times(parts[place + 1 : place + 2], money, place)
         behind = [stem(each) for each in parts[after : after + WORDS_AROUND]]
         unit = _unit(behind)
+        if (part := _part(tokens, place)) is not None:
+            yield part
+            continue
         value = _value(token, unit is not None)
+        if place + 1 < len(tokens) and (share := _part(tokens, place + 1)) is not None and share.begin == token.begin:
+            continue  # "three quarters" of a whole are no three.
         if value is None or (times == 1 and unit is None and _VARIABLE.match(spelled, token.end)):
             continue
         if set(parts[place - 1 : place]) & _MINUS:
@@ -117,6 +127,34 @@ def _mentions(request: str, spelled: str) -> Iterator[Mention]:
         yield Mention(value * times, unit, *around, in_digits, token.begin, end, money, is_weak)
 
 
+def _part(tokens: Sequence[Token], place: int) -> Mention | None:
+    """A part of a whole, in percent, or an ordinal, which counts only before its name."""
+    token, numbers = tokens[place], ENGLISH.numbers
+    behind = _behind([stem(each.text) for each in tokens[place + 1 : place + 1 + WORDS_AROUND]])
+    before, parts = _before(tokens[:place]), numbers.parts
+    times = tokens[place - 1].value or numbers.words.get(tokens[place - 1].text) if place else None
+    is_said = token.value is None and token.text in parts and token.text not in UNITS
+    is_said = is_said and not (place > 1 and tokens[place - 2].text == numbers.and_) and behind[:1] != ("past",)
+    lead = tokens[place - 1].text if place else ""
+    if is_said and (times or lead in _LEADS_PART or token.text == _HALF):
+        begin = tokens[place - 1].begin if times else token.begin
+        percent = (100 * parts[token.text] * Decimal(times or 1)).quantize(Decimal(1))
+        return Mention(percent, PERCENT, before, behind, False, begin, token.end, is_part=True)
+    if token.value is None and token.text in numbers.ordinals:
+        return Mention(
+            Decimal(numbers.ordinals[token.text]),
+            None,
+            before,
+            behind,
+            False,
+            token.begin,
+            token.end,
+            is_weak=True,
+            is_ordinal=True,
+        )
+    return None
+
+
 def _times(behind: Sequence[str], money: bool, place: int) -> tuple[int, int]:
     """What the word behind a number multiplies it by, and where the words behind begin."""
     table = _TIMES | _SHORT_TIMES if money else _TIMES
@@ -128,7 +166,7 @@ def _unit(behind: Sequence[str]) -> Unit | None:
     if not behind or behind[0] not in UNITS:
         return None
     unit = UNITS[behind[0]]
-    if unit.kind == "temperature" and behind[1:] and behind[1] in UNITS:
+    if unit.kind == DEGREES and behind[1:] and behind[1] in UNITS:
         return UNITS[behind[1]]  # "70 degrees Fahrenheit"
     return unit
 
@@ -202,7 +240,7 @@ def _says(word: str, names: Iterable[str]) -> bool:
 def _unit_signs(mention: Mention, argument: Argument) -> Iterator[NumberSign]:
     unit = argument.unit
     if unit is not None and mention.unit is not None:
-        yield NumberSign.IN_ITS_UNIT if unit.kind == mention.unit.kind else NumberSign.IN_ANOTHER_UNIT
+        yield NumberSign.IN_ITS_UNIT if is_comparable(mention.unit, unit) else NumberSign.IN_ANOTHER_UNIT
     money = bool(argument.words & _MONEY) or "dollar" in argument.description.casefold()
     if mention.money:
         yield NumberSign.MONEY_FOR_MONEY if money else NumberSign.MONEY_FOR_ANOTHER
@@ -245,7 +283,8 @@ def number_candidates(argument: Argument, mentions: Iterable[Mention]) -> list[C
     """
     found = []
     for mention in mentions:
-        is_of_another = is_foreign(argument, mention) or (mention.is_weak and not _is_named(mention, argument))
+        is_unnamed = mention.is_weak and not _is_named(mention, argument)
+        is_of_another = is_foreign(argument, mention) or is_unnamed
         if not is_of_another:
             value = plain(in_unit_of(argument, mention))
             is_fit = admits(argument.schema, value, Document(argument.schema))
@@ -255,6 +294,8 @@ def number_candidates(argument: Argument, mentions: Iterable[Mention]) -> list[C
 
 
 def _is_named(mention: Mention, argument: Argument) -> bool:
+    if mention.is_ordinal:
+        return bool(mention.behind) and _says(mention.behind[0], argument.own or argument.words)
     return bool(mention.before) and _says(mention.before[0], argument.own or argument.words)
 
 
@@ -266,7 +307,9 @@ def number_weight(mention: Mention, argument: Argument) -> float:
 def is_foreign(argument: Argument, mention: Mention) -> bool:
     """Whether the number is in a unit that cannot be the argument's."""
     unit = argument.unit
-    return unit is not None and mention.unit is not None and unit.kind != mention.unit.kind
+    if mention.is_part:
+        return unit != PERCENT and not _is_fraction(argument)
+    return unit is not None and mention.unit is not None and not is_comparable(mention.unit, unit)
 
 
 def in_unit_of(argument: Argument, mention: Mention) -> Decimal:
@@ -274,9 +317,11 @@ def in_unit_of(argument: Argument, mention: Mention) -> Decimal:
     unit = argument.unit
     if unit is None and mention.unit == PERCENT and _is_fraction(argument):
         return mention.value / 100
-    if unit is None or mention.unit is None or unit.kind != mention.unit.kind:
+    if unit is None or mention.unit is None or not is_comparable(mention.unit, unit):
         return mention.value
-    return mention.value * mention.unit.factor / unit.factor
+    value = converted(mention.value, mention.unit, unit)
+    is_rounded = mention.unit.kind != unit.kind and argument.schema.get("type") == "integer"
+    return value.to_integral_value() if is_rounded else value
 
 
 def _is_fraction(argument: Argument) -> bool:

@@ -24,4 +24,27 @@ UNITS: dict[str, Unit] = {
 }
 """Units by the stems of their words."""
 
+DEGREES, CELSIUS, FAHRENHEIT = "temperature", "celsius", "fahrenheit"
+"""Kinds of temperatures: of either scale, and of one."""
+
+_SCALES = frozenset((DEGREES, CELSIUS, FAHRENHEIT))
+
+
+def is_comparable(one: Unit, other: Unit) -> bool:
+    """Whether a number in one unit can be told in the other. Degrees are those of the scale that is meant."""
+    if one.kind == FAHRENHEIT:
+        return other.kind in (FAHRENHEIT, CELSIUS)
+    return one.kind == other.kind or {one.kind, other.kind} <= _SCALES
+
+
+def converted(value: Decimal, unit: Unit, other: Unit) -> Decimal:
+    """A number in a unit told in a comparable one; of another scale to a tenth of a degree."""
+    match unit.kind, other.kind:
+        case "fahrenheit", "celsius":
+            return ((value - 32) * 5 / 9).quantize(Decimal("0.1"))
+        case "celsius", "fahrenheit":
+            return (value * 9 / 5 + 32).quantize(Decimal("0.1"))
+    return value * unit.factor / other.factor
+
+
 PERCENT = UNITS["%"]

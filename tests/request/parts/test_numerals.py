@@ -36,5 +36,8 @@ def test_numbers_that_stand_apart_are_two():
     assert [mention.value for mention in mentions_in("twenty, five")] == [20, 5]
 
 
-def test_a_part_of_nothing_is_no_number():
-    assert mentions_in("leave it half open") == []
+def test_a_part_of_a_whole_is_a_percentage_and_no_number_of_its_own():
+    (part,) = mentions_in("leave it half open")
+    assert part.is_part and part.value == 50
+    (three_quarters,) = mentions_in("open it three quarters of the way")
+    assert three_quarters.is_part and three_quarters.value == 75
