@@ -29,7 +29,10 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WordTable(Table, frozen=True):
-    """Words of any sentence; `before_commands` are those behind which a verb asks for something."""
+    """Words of any sentence; `before_commands` are those behind which a verb asks for something.
+
+    `real` are words that are a slip of the pen away from others and are none.
+    """
 
     stop: str
     articles: str
@@ -39,6 +42,7 @@ class WordTable(Table, frozen=True):
     before_commands: str
     indefinite: str
     whatever: str
+    real: str
 
 
 class PatternTable(Table, frozen=True):

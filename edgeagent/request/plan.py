@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED
 from edgeagent.request.calibration_weights import Fitted, fitted_for
-from edgeagent.request.call_odds import MISSING
+from edgeagent.request.call_odds import AHEAD, MISSING, NO_ARGUMENTS, SETTLED, WORDS, lead_of
 from edgeagent.request.choose import Chosen, choose
 from edgeagent.request.clauses import CLAUSES_MAX, divisions
 from edgeagent.request.evidence import Evidence, settled
@@ -25,7 +25,7 @@ from edgeagent.request.lexical import Scores
 from edgeagent.request.mood import agrees, denied_in, forbids, is_qualified, is_question, is_report, refuses
 from edgeagent.request.parts.words import begins_with_verb
 from edgeagent.request.polarity import counterpart, polarity_of, says
-from edgeagent.request.said import NOBODY_KNOWS, Spoken, as_said, said_of, tongue_in
+from edgeagent.request.said import NOBODY_KNOWS, Said, Spoken, as_said, said_of, tongue_in
 from edgeagent.request.tools import Tools
 
 CLEARLY = 1.0
@@ -37,7 +37,7 @@ NO_TOOL = ENGLISH.sentences.no_tool
 NOTHING_DONE = ENGLISH.sentences.nothing_done
 """What is said to a request that forbids something."""
 
-LEAD = 3.0
+LEAD_ALONE = 3.0
 """Nats by which a tool must lead by a model's judgement where no word speaks of it."""
 
 OFFERED_MAX = 3
@@ -117,12 +117,12 @@ def plan(
     weights of the judge's model, `needed` the log-odds from which on a call is made, its own by default; without
     `is_open` it is settled that a call follows. `spoken` says when, and in which language.
     """
-    request = said_of(request, spoken.language, tools.spells, spoken.now)
-    before = (
-        None
-        if before is None
-        else before._replace(request=said_of(before.request, spoken.language, tools.spells, spoken.now))
-    )
+
+    def read(said: str) -> Said:
+        return said_of(said, spoken.language, tools.spells, spoken.now, tools.lexicon.spelled)
+
+    request = read(request)
+    before = None if before is None else before._replace(request=read(before.request))
     fitted = fitted_for("") if fitted is None else fitted
     asking = _Asking(tools, judge, fitted, fitted.needed if needed is None else needed, is_open)
     if is_open and before is not None and (agreed := _agreed(request, before, asking)) is not None:
@@ -134,10 +134,10 @@ def plan(
 
 def signs_of(request: str, tools: Tools, judge: Judge | None = None, *, language: str = "") -> dict[str, float]:
     """What says that a request wants a call, or that it wants none."""
-    request = said_of(request, language, tools.spells)
+    request = said_of(request, language, tools.spells, words=tools.lexicon.spelled)
     tools = _answering(request, tools)
     chosen = choose(request, tools, judge, is_open=True)
-    return _told(chosen, _said_of(request, chosen, tools))
+    return _told(request, chosen, _said_of(request, chosen, tools), tools)
 
 
 def _sentences(request: str) -> SentenceTable:
@@ -231,9 +231,9 @@ def _planned(request: str, asking: _Asking, held: Mapping[str, str] = NOT_HELD) 
         return _of_one(PlannedCall(chosen.tools, evidence, chosen.scores))
     if tools.excludes(chosen.tools[0], request):
         return Plan(text=_sentences(request).no_tool, scores=chosen.scores)
-    weigh, told = asking.fitted.call.weights.log_odds, _told(chosen, evidence)
+    weigh, told = asking.fitted.call.weights.log_odds, _told(request, chosen, evidence, tools)
     scores = (*chosen.scores, (CALL_ODDS, round(weigh(told), 3)), (CALL_ODDS_NEEDED, asking.needed))
-    if weigh(told | {MISSING: 0.0}) < asking.needed:
+    if weigh(told | ({MISSING: 0.0, SETTLED: 1.0} if evidence.missing else {})) < asking.needed:
         return Plan(scores=scores)
     if evidence.missing:
         return Plan(text=evidence.missing, scores=scores)
@@ -295,14 +295,14 @@ def _either(request: str, call: PlannedCall, tools: Tools) -> str:
     if found is None or says(found[1], request):
         return ""
     other, scores = found[0].name, dict(call.scores)
-    return other if scores.get(other, -math.inf) >= scores[call.tools[0]] - LEAD else ""
+    return other if scores.get(other, -math.inf) >= scores[call.tools[0]] - LEAD_ALONE else ""
 
 
 def _leads(call: PlannedCall) -> bool:
     """Whether a model's judgement alone clearly speaks for the tool: for a call at all, and against every other."""
     odds, needed = (dict(call.scores).get(name, 0.0) for name in (CALL_ODDS, CALL_ODDS_NEEDED))
     of_tools = sorted((score for name, score in call.scores if name not in (CALL_ODDS, CALL_ODDS_NEEDED)), reverse=True)
-    is_ahead = len(of_tools) < 2 or of_tools[0] - of_tools[1] >= LEAD
+    is_ahead = len(of_tools) < 2 or of_tools[0] - of_tools[1] >= LEAD_ALONE
     return "writer" in call.signs and odds >= needed + CLEARLY and is_ahead
 
 
@@ -351,9 +351,17 @@ def _said_of(request: str, chosen: Chosen, tools: Tools, held: Mapping[str, str]
     return evidence_of(tools.by_name[chosen.tools[0]], request, held) if len(chosen.tools) == 1 else NOTHING_SAID
 
 
-def _told(chosen: Chosen, evidence: Evidence) -> dict[str, float]:
+def _told(request: str, chosen: Chosen, evidence: Evidence, tools: Tools) -> dict[str, float]:
     """All that says that a call is meant, or none."""
-    return {**chosen.signs, MISSING: float(bool(evidence.missing))}
+    tool = tools.by_name[chosen.tools[0]]
+    return {
+        **chosen.signs,
+        MISSING: float(bool(evidence.missing)),
+        AHEAD: round(lead_of(chosen.scores), 3),
+        WORDS: round(dict(tools.spoken_of(request))[tool.name], 3),
+        SETTLED: float(not evidence.missing and bool(evidence.narrowed)),
+        NO_ARGUMENTS: float(not tool.parameters.schema.get("properties")),
+    }
 
 
 def _of_one(call: PlannedCall) -> Plan:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from itertools import accumulate
 from typing import NamedTuple
 
 from edgeagent.request.numerals_of import WORDS_MAX, number_of
-from edgeagent.request.tongue import ENGLISH_TONGUE, Tongue, tongue, tongue_of
+from edgeagent.request.spelling import meant_by
+from edgeagent.request.tongue import ENGLISH_TONGUE, Tongue, english_words, tongue, tongue_of
 
 CHARS_MAX = 2_000
 """A longer request is a document, and is read as it stands."""
@@ -22,6 +23,7 @@ CHARS_MAX = 2_000
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|[\W_]", re.DOTALL)
 _SENTENCE = re.compile(r"[^.!?;:]+[.!?;:]*\s*|[.!?;:]+\s*")
 _DONE = "\0"
+_SLIPS = re.compile(r"\"[^\"]*\"|“[^”]*”|(?<!\w)'[^']*'(?!\w)|(?<![\w/.@])([^\W\d_]{4,})(?![\w/@]|\.\w)")
 _LAST_PLACE = re.compile(r"[\s.,:;!?]*\Z")
 
 
@@ -107,17 +109,20 @@ def said_of(
     language: str = "",
     knows: Callable[[str], bool] = lambda word: False,
     now: datetime | None = None,
+    words: Collection[str] = (),
 ) -> Said:
     """What a request says, in the language of its own words, or in the one that is named.
 
     `knows` tells of a word whether the agent's tools have it as it stands: such a word is left. `now` is when it is
-    said, with its zone.
+    said, with its zone. `words` are those of the tools, of which one may be meant by a word that nobody knows.
     """
     if isinstance(request, Said):
         return request
     spoken = tongue(language) if language else tongue_of(request)
-    if spoken.table is None or len(request) > CHARS_MAX:
+    if len(request) > CHARS_MAX:
         return Said.of([Piece(request, 0, len(request), True)], request, spoken, now)
+    if spoken.table is None:
+        return Said.of(_respelled(request, words), request, spoken, now)
     pieces = [Piece(match[0], *match.span()) for match in _TOKEN.finditer(request)]
     pieces = _clocks(_numbers(_phrases(pieces, spoken), spoken), spoken)
     return Said.of(_worded(pieces, _moods(request, spoken), spoken, knows), request, spoken, now)
@@ -222,11 +227,27 @@ def _worded(
     return found
 
 
+def _respelled(request: str, words: Collection[str]) -> list[Piece]:
+    """English with what is misspelt as it is meant, outside of quotations."""
+    found, at = list[Piece](), 0
+    slips = _SLIPS.finditer(request) if words else ()
+    for match in slips:
+        meant = meant_by(match[1], english_words(), words) if match[1] else None
+        if meant is not None:
+            begin, end = match.span(1)
+            found += [Piece(request[at:begin], at, begin, True), Piece(meant, begin, end, True)]
+            at = end
+    return [*found, Piece(request[at:], at, len(request), True)]
+
+
 def _in_english(text: str, spoken: Tongue, knows: Callable[[str], bool]) -> str:
     word = text.casefold()
     if not text.isalpha() or (word not in spoken.exact and knows(text)):
         return text
-    return spoken.english_of(word) or spoken.english_of_parts(word) or text
+    found = spoken.english_of(word) or spoken.english_of_parts(word)
+    if found is None and (meant := meant_by(text, spoken.exact)) is not None:
+        return spoken.exact[meant]
+    return found or text
 
 
 # -- pieces --------------------------------------------------------------------------------------------------------

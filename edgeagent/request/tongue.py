@@ -136,7 +136,7 @@ class Tongue:
     def known(self, words: Sequence[str]) -> int:
         """How many of the words are its own."""
         if self.table is None:
-            return sum(word in _english_words() for word in words)
+            return sum(word in english_words() for word in words)
         return sum(self.english_of(word) is not None or word in self.numerals for word in words)
 
     def _stem(self, word: str) -> str:
@@ -197,7 +197,7 @@ def tongue(name: str) -> Tongue:
 def tongue_of(request: str) -> Tongue:
     """The language that most of a request's words are of; English where none clearly leads."""
     words = [word.casefold() for word in _WORD.findall(request) if len(word) > 1]
-    if all(word in _english_words() for word in words):
+    if all(word in english_words() for word in words):
         return ENGLISH_TONGUE
     told = [(tongue(name).known(words), tongue(name)) for name in FILES]
     most = max(count for count, _ in told)
@@ -214,7 +214,8 @@ def _closest(words: Sequence[str], best: Sequence[Tongue]) -> Tongue:
 
 
 @cache
-def _english_words() -> frozenset[str]:
+def english_words() -> frozenset[str]:
+    """The English words that are known, of any sentence and of devices."""
     tables = (ENGLISH.words, ENGLISH.polarity)
     told = [str(getattr(table, key)) for table in tables for key in table.__struct_fields__]
     acts = " ".join(ENGLISH.verbs.acts.values())

@@ -55,7 +55,7 @@ def test_what_words_leave_open_is_read_by_meaning() -> None:
 
 
 def test_what_words_leave_open_is_asked_and_not_changed_by_meaning() -> None:
-    planned = plan("stpo the pump", tools(start_pump, stop_pump, near="start_pump"), needed=-99.0)
+    planned = plan("rest the pump", tools(start_pump, stop_pump, near="start_pump"), needed=-99.0)
     assert not planned.calls
     assert planned.text.endswith("Shall I start pump?")
 
