@@ -1,4 +1,4 @@
-"""Fit what `edgeagent/request/calibration_weights.json` ships: what evidence counts. Even rows, and our seen half.
+"""Fit what `edgeagent/request/calibration_weights.json` ships: what evidence counts. Even rows only.
 
     python -m bench.accuracy.fit [--model NAME|FILE] [--rows N] [--threads N] [--keep FILE] [--write]
 
@@ -7,9 +7,6 @@ that it then makes, what says how sure they are (`LlamaDriver.sureness`). Of eac
 together, every piece standardised and held small (ridge). The threshold that is shipped, for agents without a
 calibration, refuses a tenth of the rows that want a call, with the same say for each set. `--keep` notes the evidence
 in a file and goes on from it; give one outside of the repository. Without `--write` nothing is changed.
-
-How well that carries over is told by leaving out whole agents: each agent of ours, and each set of BFCL, is judged by a
-sum that was fitted on all the others.
 """
 
 from __future__ import annotations
@@ -28,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.accuracy.cases import Case, cases_of
-from bench.accuracy.conversation import messages_of
-from bench.accuracy.engines import CALL_TOKENS_MAX, NOW_SAID, WINDOW_TOKENS, answered, file_of
-from bench.accuracy.tally import Answered, judged
+from bench.accuracy.engines import CALL_TOKENS_MAX, WINDOW_TOKENS, answered, file_of
+from bench.accuracy.tally import judged
 from edgeagent.codec.dialect import Plain
 from edgeagent.core.effects import AskModel
+from edgeagent.core.values import Message
 from edgeagent.driver.llama.engine import Engine
 from edgeagent.driver.llama.model import LlamaDriver, LlamaModel
 from edgeagent.request.calibration_weights import FILE, Fitted, Sum
@@ -46,20 +43,15 @@ SETS = (
     "bfcl:multiple",
     "bfcl:live_multiple",
     "gateway",
-    "own:all",
-    "own:talk",
 )
 """What it is fitted on that a call is meant; of needle nothing, since trials had seen all of it."""
 
-CALLED_SETS = dict.fromkeys(SETS[:-1], 60) | {"own:all": 0}
+CALLED_SETS = dict.fromkeys(SETS, 60)
 """Where calls are made, right and wrong ones, to see how sure they are, with the number of rows."""
 
 WRONGLY_REFUSED = 0.10
 
 RIDGE = 2.0
-
-UNSAID = frozenset(("missing", "bounds", "nowrite", "question", "negation", "prohibition", "except"))
-"""Categories of our own whose rows that want no call speak of a tool all the same, so that they tell nothing here."""
 
 Row = dict[str, Any]
 """One request: `set`, `id`, `evidence`, and whether a call is `wanted`, or whether the one that was made is `right`."""
@@ -67,35 +59,15 @@ Row = dict[str, Any]
 
 def rows_of(model: str, count: int, threads: int | None, known: set[str]) -> Iterator[Row]:
     """The evidence of each row that is not known yet."""
-    counts = dict.fromkeys(SETS, count) | {"own:all": 0, "own:talk": 0}
-    for name, case, driver in _drivers(model, counts, threads, known, ""):
-        if case.asked is not None and case.asked.want != "call" and case.group in UNSAID:
-            continue
-        evidence = driver.signs(case.request)
-        yield {
-            "set": name,
-            "agent": case.agent.name if case.asked else name,
-            "id": case.id,
-            "wanted": bool(case.wanted) and (case.asked is None or _is_best(case, driver)),
-            "evidence": evidence,
-        }
+    for name, case, driver in _drivers(model, dict.fromkeys(SETS, count), threads, known, ""):
+        yield {"set": name, "id": case.id, "wanted": bool(case.wanted), "evidence": driver.signs(case.request)}
     for name, case, driver in _drivers(model, CALLED_SETS, threads, known, "right "):
-        told = judged(case, _answered(case, driver))
+        message = Message("user", case.request)
+        event = driver.answer(AskModel(1, (message,), case.agent.tool_names, "either", CALL_TOKENS_MAX, 0, 1))
+        told = judged(case, answered(event, Plain()))
         if told.called and len(driver.sureness) == 1:
             sure = dict(driver.sureness[0])
-            agent = case.agent.name if case.asked else name
-            yield {"set": f"right {name}", "agent": agent, "id": case.id, "right": told.right, "evidence": sure}
-
-
-def _answered(case: Case, driver: LlamaDriver) -> Answered:
-    ask = AskModel(1, messages_of(case), case.agent.tool_names, "either", CALL_TOKENS_MAX, 0, 1)
-    return answered(driver.answer(ask), Plain())
-
-
-def _is_best(case: Case, driver: LlamaDriver) -> bool:
-    """Whether the tool that fits best is one that a careful person would call."""
-    assert case.asked is not None
-    return _answered(case, driver).best in {call.tool for way in case.asked.accept for call in way}
+            yield {"set": f"right {name}", "id": case.id, "right": told.right, "evidence": sure}
 
 
 def _drivers(
@@ -103,17 +75,13 @@ def _drivers(
 ) -> Iterator[tuple[str, Case, LlamaDriver]]:
     """Each case that is not known yet, with a driver for its agent."""
     file = file_of(model)
-    loaded, last = LlamaModel.load(file, n_ctx=WINDOW_TOKENS, threads=threads), None
+    loaded = LlamaModel.load(file, n_ctx=WINDOW_TOKENS, threads=threads)
     for name, count in sets.items():
         for case in cases_of(name, "fit", count):
             if case.agent.tools and f"{kind}{name} {case.id}" not in known:
-                if case.agent is not last:
-                    loaded.forget()
-                    loaded.grammars.forget()
-                    driver = LlamaDriver(loaded, dataclasses.replace(case.agent, dialect=Plain()))
-                    driver.prepared.clock = lambda: NOW_SAID
-                    last = case.agent
-                yield name, case, driver
+                loaded.forget()
+                loaded.grammars.forget()
+                yield name, case, LlamaDriver(loaded, dataclasses.replace(case.agent, dialect=Plain()))
     loaded.close()
 
 
@@ -178,8 +146,6 @@ def main() -> int:
 def _ship(model: str, rows: Sequence[Row], *, write: bool) -> int:
     asked, made = ([row for row in rows if said in row] for said in ("wanted", "right"))
     call, right = fitted(asked, "wanted", balanced=True), fitted(made, "right", balanced=False)
-    for said, these in (("wanted", asked), ("right", made)):
-        print(f"{said}: AUROC {_left_out(these, said):.3f}, each agent by the others")
     odds: dict[str, list[float]] = defaultdict(list)
     for row in asked:
         odds[f"{row['set']} {'yes' if row['wanted'] else 'no'}"].append(call.weights.log_odds(row["evidence"]))
@@ -198,16 +164,6 @@ def _ship(model: str, rows: Sequence[Row], *, write: bool) -> int:
         kept = [each for each in shipped if each.sha256 != digest]
         FILE.write_bytes(msgspec.json.format(msgspec.json.encode([new, *kept]), indent=1) + b"\n")
     return 0
-
-
-def _left_out(rows: Sequence[Row], said: str) -> float:
-    """How well rows of one agent are told apart by a sum that was fitted on all the others."""
-    odds: list[tuple[float, bool]] = []
-    for agent in {row["agent"] for row in rows}:
-        others = fitted([row for row in rows if row["agent"] != agent], said, balanced=said == "wanted").weights
-        odds += [(others.log_odds(row["evidence"]), bool(row[said])) for row in rows if row["agent"] == agent]
-    yes, no = [each for each, is_so in odds if is_so], [each for each, is_so in odds if not is_so]
-    return float(np.mean([np.mean([(one > other) + (one == other) / 2 for other in no]) for one in yes]))
 
 
 def _tell_confidence(right: Sum, made: Sequence[Row]) -> None:

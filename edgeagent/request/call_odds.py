@@ -19,13 +19,6 @@ from edgeagent.request.lexical import PREFIX_WEIGHT, Scores, is_prefix, purpose,
 MISSING = "missing"
 """The piece of evidence that a required argument is not in the request (1) or that none is missing (0)."""
 
-AHEAD, WORDS, SETTLED, NO_ARGUMENTS = "ahead", "words", "settled", "no_arguments"
-"""The pieces of evidence that say how far a tool leads the next, how much words speak of it, whether something was
-taken from the request and nothing is missing (1 or 0), and whether it takes nothing (1 or 0)."""
-
-LEAD_OF_ONE = 6.0
-"""Nats by which an only tool leads, as far as that says something."""
-
 UNRELATED_REFUSED = 0.95
 """The share of unrelated requests that a threshold of an agent's own keeps from calling a tool."""
 
@@ -69,12 +62,6 @@ def words_shared(tool: Tool, request: str) -> dict[str, float]:
         "name": _share(named, asked),
         "arguments": known - _share(asked, [*said, *named]),
     }
-
-
-def lead_of(scores: Scores) -> float:
-    """By how many nats the best tool leads the next one, no more than `MARGIN_MAX`."""
-    of_tools = sorted((score for name, score in scores if name not in (CALL_ODDS, CALL_ODDS_NEEDED)), reverse=True)
-    return min(MARGIN_MAX, of_tools[0] - of_tools[1]) if len(of_tools) > 1 else LEAD_OF_ONE
 
 
 def _share(words: Sequence[str], others: Sequence[str]) -> float:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED
 from edgeagent.request.calibration_weights import Fitted, fitted_for
-from edgeagent.request.call_odds import AHEAD, MISSING, NO_ARGUMENTS, SETTLED, WORDS, lead_of
+from edgeagent.request.call_odds import MISSING
 from edgeagent.request.choose import Chosen, choose
 from edgeagent.request.clauses import CLAUSES_MAX, divisions
 from edgeagent.request.evidence import Evidence, settled
@@ -27,6 +27,7 @@ from edgeagent.request.parts.words import begins_with_verb
 from edgeagent.request.polarity import counterpart, polarity_of, says
 from edgeagent.request.said import NOBODY_KNOWS, Said, Spoken, as_said, said_of, tongue_in
 from edgeagent.request.tools import Tools
+from edgeagent.request.verbs import act_of
 
 CLEARLY = 1.0
 """Nats over what is needed for a call, from which on a part of a request asks for one by itself."""
@@ -137,7 +138,7 @@ def signs_of(request: str, tools: Tools, judge: Judge | None = None, *, language
     request = said_of(request, language, tools.spells, words=tools.lexicon.spelled)
     tools = _answering(request, tools)
     chosen = choose(request, tools, judge, is_open=True)
-    return _told(request, chosen, _said_of(request, chosen, tools), tools)
+    return _told(chosen, _said_of(request, chosen, tools))
 
 
 def _sentences(request: str) -> SentenceTable:
@@ -231,9 +232,9 @@ def _planned(request: str, asking: _Asking, held: Mapping[str, str] = NOT_HELD) 
         return _of_one(PlannedCall(chosen.tools, evidence, chosen.scores))
     if tools.excludes(chosen.tools[0], request):
         return Plan(text=_sentences(request).no_tool, scores=chosen.scores)
-    weigh, told = asking.fitted.call.weights.log_odds, _told(request, chosen, evidence, tools)
+    weigh, told = asking.fitted.call.weights.log_odds, _told(chosen, evidence)
     scores = (*chosen.scores, (CALL_ODDS, round(weigh(told), 3)), (CALL_ODDS_NEEDED, asking.needed))
-    if weigh(told | ({MISSING: 0.0, SETTLED: 1.0} if evidence.missing else {})) < asking.needed:
+    if weigh(told | {MISSING: 0.0}) < asking.needed:
         return Plan(scores=scores)
     if evidence.missing:
         return Plan(text=evidence.missing, scores=scores)
@@ -266,6 +267,7 @@ def doubt_of(request: str, call: PlannedCall, tools: Tools) -> str:
     sentences = _sentences(request)
     if all(tools.by_name[name].effect == "read" for name in call.tools):
         is_order = not is_question(request) and (is_qualified(request) or polarity_of(request) is not None)
+        is_order = is_order or not (is_question(request) or act_of(request) == "read" or _is_clear(call))
         return sentences.shall_i_although.format(call=in_words(call, sentences)) if is_order else ""
     if len(call.tools) > 1:
         named = [name.replace("_", " ") for name in call.tools[:OFFERED_MAX]]
@@ -296,6 +298,12 @@ def _either(request: str, call: PlannedCall, tools: Tools) -> str:
         return ""
     other, scores = found[0].name, dict(call.scores)
     return other if scores.get(other, -math.inf) >= scores[call.tools[0]] - LEAD_ALONE else ""
+
+
+def _is_clear(call: PlannedCall) -> bool:
+    """Whether it is clear that a call is meant at all."""
+    scores = dict(call.scores)
+    return scores.get(CALL_ODDS, math.inf) >= scores.get(CALL_ODDS_NEEDED, 0.0) + CLEARLY
 
 
 def _leads(call: PlannedCall) -> bool:
@@ -351,17 +359,9 @@ def _said_of(request: str, chosen: Chosen, tools: Tools, held: Mapping[str, str]
     return evidence_of(tools.by_name[chosen.tools[0]], request, held) if len(chosen.tools) == 1 else NOTHING_SAID
 
 
-def _told(request: str, chosen: Chosen, evidence: Evidence, tools: Tools) -> dict[str, float]:
+def _told(chosen: Chosen, evidence: Evidence) -> dict[str, float]:
     """All that says that a call is meant, or none."""
-    tool = tools.by_name[chosen.tools[0]]
-    return {
-        **chosen.signs,
-        MISSING: float(bool(evidence.missing)),
-        AHEAD: round(lead_of(chosen.scores), 3),
-        WORDS: round(dict(tools.spoken_of(request))[tool.name], 3),
-        SETTLED: float(not evidence.missing and bool(evidence.narrowed)),
-        NO_ARGUMENTS: float(not tool.parameters.schema.get("properties")),
-    }
+    return {**chosen.signs, MISSING: float(bool(evidence.missing))}
 
 
 def _of_one(call: PlannedCall) -> Plan:

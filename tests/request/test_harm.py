@@ -647,3 +647,70 @@ def test_where_nothing_tells_a_tool_from_its_opposite_it_is_asked_which():
 @pytest.mark.parametrize("said", ["Turn the pump off", "If it rains, the pump's state"])
 def test_an_order_to_change_something_is_not_answered_by_reading(said):
     assert calls_of(said) == []
+
+
+@tool(idempotent=False)
+def next_track() -> str:
+    """Go to the next track."""
+    return ""
+
+
+@tool(idempotent=False)
+def previous_track() -> str:
+    """Go to the previous track."""
+    return ""
+
+
+@tool(idempotent=True)
+def arm_alarm() -> str:
+    """Arm the alarm."""
+    return ""
+
+
+@tool(idempotent=True)
+def disarm_alarm() -> str:
+    """Disarm the alarm."""
+    return ""
+
+
+PAIRS = Tools.of([next_track, previous_track, arm_alarm, disarm_alarm])
+OF_PAIRS = [
+    ("Go back to the previous track", "previous_track"),
+    ("Zurück zum vorherigen Titel", "previous_track"),
+    ("Vuelve a la canción anterior", "previous_track"),
+    ("Reviens au morceau précédent", "previous_track"),
+    ("Torna al brano precedente", "previous_track"),
+    ("Spiel den nächsten Titel", "next_track"),
+    ("Pon la canción siguiente", "next_track"),
+    ("Passe au morceau suivant", "next_track"),
+    ("Disarm the alarm", "disarm_alarm"),
+    ("Désarme l'alarme", "disarm_alarm"),
+    ("Desarma la alarma", "disarm_alarm"),
+    ("Arme l'alarme", "arm_alarm"),
+    ("Disattiva l'allarme", "disarm_alarm"),
+    ("Deaktiviere den Alarm", "disarm_alarm"),
+]
+
+
+@pytest.mark.parametrize(("said", "name"), OF_PAIRS)
+def test_of_two_opposites_the_other_one_is_never_called(said, name):
+    assert [call.tools[0] for call in plan(said, PAIRS, needed=-99.0).calls] in ([name], [])
+
+
+@pytest.mark.parametrize("said", [said for said, name in OF_PAIRS if name.endswith("track")])
+def test_the_next_and_the_previous_one_are_told_apart_in_five_languages(said):
+    (call,) = plan(said, PAIRS, needed=-99.0).calls
+    assert call.tools == (dict(OF_PAIRS)[said],)
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["and the lamp in the hall too", "And the kitchen lamp as well", "now do the same with the lamp in the bath"],
+)
+def test_what_follows_from_something_said_before_is_asked_about(said):
+    assert calls_of(said) == []
+
+
+def test_a_statement_reads_nothing_where_it_is_not_clear_that_it_asks_for_it():
+    told = plan("This pump looks lovely", GUESTS, needed=0.0)
+    assert not told.calls
