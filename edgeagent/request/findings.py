@@ -156,11 +156,13 @@ def _unused(reading: Reading, pieces: Pieces, narrowed: Sequence[Narrowed]) -> l
     inside = list(said)
     parts = ((each.begin, each.end) for each in reading.said.words if each.folded in ENGLISH.numbers.fractions)
     said += [each for each in parts if not any(begin <= each[0] < end for begin, end in inside)]
-    values = [value for _, name, text in narrowed if name not in pieces.texts for value in words_of(text)]
+    # A number may be a part of an option's name: "profile 2".
+    options = {each.name for each in reading.of_kind("option")}
+    values = {value for _, name, text in narrowed if name in options for value in words_of(text)}
     for begin, end in said:
         text = reading.request[begin:end]
         is_taken = any(each.begin < end and begin < each.end for each in taken)
-        if not is_taken and not set(words_of(text)) <= set(values):
+        if not is_taken and not set(words_of(text)) <= values:
             return [reading.sentences.what_for.format(said=_with_unit(reading.request, begin, end))]
     return []
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from edgeagent.request.language import ENGLISH
 from edgeagent.request.parts.words import begins_with_verb
-from edgeagent.request.said import as_said, tongue_in
+from edgeagent.request.said import as_said, part_of, tongue_in
 
 _PATTERNS = ENGLISH.patterns
 _FORBIDS, _STILL_ASKS = _PATTERNS.compiled("forbids"), _PATTERNS.compiled("still_asks")
@@ -60,6 +60,12 @@ def agrees(answer: str) -> bool:
 def refuses(answer: str) -> bool:
     """Whether an answer is a no, and nothing else."""
     return _is_whole(answer, "refuses", _REFUSES)
+
+
+def withdraws(request: str) -> bool:
+    """Whether a no ends the request, so that what stands before it is not wanted: "open the door? no, better not"."""
+    ends = [match.end() for match in _SENTENCE.finditer(request)]
+    return bool(ends) and refuses(part_of(request, ends[-1], len(request)))
 
 
 def points_back(request: str) -> bool:

@@ -22,7 +22,7 @@ from edgeagent.request.findings import NOT_HELD, evidence_of, several_of
 from edgeagent.request.judge import Judge
 from edgeagent.request.language import ENGLISH, SentenceTable
 from edgeagent.request.lexical import Scores
-from edgeagent.request.mood import agrees, denied_in, forbids, is_qualified, is_question, is_report, refuses
+from edgeagent.request.mood import agrees, denied_in, forbids, is_qualified, is_question, is_report, refuses, withdraws
 from edgeagent.request.parts.words import begins_with_verb
 from edgeagent.request.polarity import counterpart, polarity_of, says
 from edgeagent.request.said import NOBODY_KNOWS, Said, Spoken, as_said, said_of, tongue_in
@@ -158,7 +158,7 @@ def _calls_in(request: str, asking: _Asking) -> tuple[Plan, ...]:
     later part that forbids something asks for nothing.
     """
     plans: list[Plan] = []
-    rest = "" if forbids(request) else request
+    rest = "" if forbids(request) or withdraws(request) else request
     while len(plans) < CLAUSES_MAX - 1:
         found = (_parted(parts, asking) for parts in divisions(rest))
         parted = next((each for each in found if each is not None), None)
@@ -174,7 +174,7 @@ def _calls_in(request: str, asking: _Asking) -> tuple[Plan, ...]:
 
 def _of_each(request: str, asking: _Asking) -> tuple[Plan, ...]:
     """A plan for each of several objects of one verb: `lock the front and the back door`."""
-    if forbids(request) or is_qualified(request):
+    if forbids(request) or withdraws(request) or is_qualified(request):
         return ()
     tools = _answering(request, asking.tools)
     best = max(tools.spoken_of(request), key=lambda each: each[1])[0]
@@ -221,7 +221,7 @@ def _is_whole(planned: Plan, *, begins: bool) -> bool:
 def _planned(request: str, asking: _Asking, held: Mapping[str, str] = NOT_HELD) -> Plan:
     """What is to be done about a request that asks for one thing; `held` are options that are settled."""
     tools = asking.tools
-    if asking.is_open and forbids(request):
+    if asking.is_open and (forbids(request) or withdraws(request)):
         return Plan(text=_sentences(request).nothing_done, scores=tools.spoken_of(request), is_refusal=True)
     tools = _answering(request, tools) if asking.is_open else tools
     chosen = choose(request, tools, asking.judge, is_open=asking.is_open)

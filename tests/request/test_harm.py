@@ -714,3 +714,18 @@ def test_what_follows_from_something_said_before_is_asked_about(said):
 def test_a_statement_reads_nothing_where_it_is_not_clear_that_it_asks_for_it():
     told = plan("This pump looks lovely", GUESTS, needed=0.0)
     assert not told.calls
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Disarm the alarm and go to the next track? No, better not.",
+        "Go to the previous track. No, wait, better not",
+        "Pon la canción siguiente y desarma la alarma? No, mejor no.",
+        "Spiel den nächsten Titel? Nein, lieber nicht.",
+        "Passe au morceau suivant ? Non, plutôt pas.",
+        "Torna al brano precedente? No, meglio di no.",
+    ],
+)
+def test_what_a_no_takes_back_is_not_done(said):
+    assert plan(said, PAIRS, needed=-99.0).calls == ()
