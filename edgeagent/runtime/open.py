@@ -50,7 +50,8 @@ class OpenRequest(msgspec.Struct, frozen=True, kw_only=True):
     `agent` is a loaded one, or where it is: `FILE.py` or `FILE.py:NAME`; None, in a session that is resumed, is the
     session's own. `model` to `threads` stand above the operator's settings. `max_steps`, `max_tokens` and `timeout`
     limit each turn. `resume` is a session's id or the beginning of it, `last` the session that was worked in last.
-    `door` is the name under which the door has a place in the trace, empty for none.
+    `door` is the name under which the door has a place in the trace, empty for none. `spec` is where an agent is from
+    that is given as a value: its operator's settings and rules are beside that file.
     """
 
     agent: Agent | str | None = None
@@ -71,6 +72,7 @@ class OpenRequest(msgspec.Struct, frozen=True, kw_only=True):
     resume: str | None = None
     last: bool = False
     door: str = ""
+    spec: str = ""
 
 
 FIXED = ("max_steps", "max_tokens", "timeout", "context_tokens")
@@ -93,7 +95,7 @@ def open_session(request: OpenRequest, door: Door, model: Model | None = None) -
 
 def settings_of(request: OpenRequest) -> Settings:
     """The operator's settings with the request's on top. Raises ConfigError naming file and key."""
-    settings = read_settings(request.config, beside=_beside(request.agent))
+    settings = read_settings(request.config, beside=_beside(request.spec or request.agent))
     names = ("engine", "dialect", "template", "context_tokens", "threads")
     given = {name: getattr(request, name) for name in names} | {"name": request.model}
     changed = {key: value for key, value in given.items() if value is not None}
@@ -124,14 +126,14 @@ class Opening:
         """Start a session."""
         request, settings = self.request, self._settings(self.request)
         limits = Limits(steps=request.max_steps, completion_tokens=request.max_tokens, seconds=request.timeout)
-        policy, rules = operator_policy(request.config, beside=_beside(named))
+        policy, rules = operator_policy(request.config, beside=_beside(request.spec or named))
         loaded = load_agent(named) if isinstance(named, str) else named
         dialect = self.given.dialect if self.given else dialect_of(settings.model)
         agent = with_dialect(with_recorded_limits(with_rules(loaded, rules), limits), dialect)
         root, doors = state_root(settings), Attached(self.door, request.door)
         model = self._driver(agent, settings.model, doors, root)
         beginning = Beginning(
-            agent_spec=named if isinstance(named, str) else "",
+            agent_spec=named if isinstance(named, str) else request.spec,
             model=settings.model.name,
             seed=request.seed,
             context_tokens=settings.model.context_tokens,
@@ -158,7 +160,7 @@ class Opening:
         about, agent = recording.about, recording.agent
         assert about is not None, "a session directory has its session.json"
         named = request.agent or resolved_spec(about, directory)
-        _tell_changes(recording, operator_policy(request.config, beside=_beside(named))[1], door)
+        _tell_changes(recording, operator_policy(request.config, beside=_beside(request.spec or named))[1], door)
         found = _torn_told(directory / TRACE_NAME, door)
         fixed = {"agent": named, "model": request.model or about.model, "context_tokens": about.context_tokens}
         settings, doors = self._settings(replace(request, **fixed)), Attached(door, request.door)

@@ -37,12 +37,22 @@ class Service:
         self._threads: dict[str, threading.Thread] = {}
         self._opening = threading.Lock()
 
-    def open(self, agent: Agent | str, door: Door | None = None, name: str = "", **more: Any) -> Session:
+    def open(
+        self,
+        agent: Agent | str,
+        door: Door | None = None,
+        name: str = "",
+        *,
+        first: Callable[[Session], None] = lambda session: None,
+        **more: Any,
+    ) -> Session:
         """Start a session and serve it; a door with a `name` has a place in its trace. `more` as in `edgeagent.open`.
 
-        Raises ConfigError where as many are open as may be, and what `edgeagent.open` raises.
+        `first` is called before anything is served; with `resume` it is a session that is there already. Raises
+        ConfigError where as many are open as may be, and what `edgeagent.open` raises.
         """
         session = self._opened(OpenRequest(agent=agent, door=name, state=self._state, **more), door or QuietDoor())
+        first(session)
         self._threads[session.id].start()
         return session
 

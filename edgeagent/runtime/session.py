@@ -25,7 +25,7 @@ from edgeagent.errors import ConfigError, EdgeAgentError, IllegalTransition, Tra
 from edgeagent.runtime.answer import TOO_MANY, Answer, Taken, Turns, Word, is_too_many
 from edgeagent.runtime.attached import Attached, is_said
 from edgeagent.runtime.caches import clear_leftovers
-from edgeagent.runtime.cursor import Cursor
+from edgeagent.runtime.cursor import Cursor, Delivery, deliveries
 from edgeagent.runtime.door import Decision, Door
 from edgeagent.runtime.folder import (
     TRACE_NAME,
@@ -128,6 +128,15 @@ class Session:
     def state(self) -> State:
         """The state after the last event."""
         return self._loop.state
+
+    @property
+    def seq(self) -> int:
+        """How many records there are: the number of the next one."""
+        return self._trace.seq
+
+    def records(self, since: int = 0) -> Iterator[Delivery]:
+        """The records from this number on, as far as they are kept, as a door is shown them. Raises TraceError."""
+        return deliveries(self.trace_path, self._step, since)
 
     def ask(self, text: str, *, by: str = "", door: str = "") -> Answer:
         """Let the user say `text` and wait for the answer. Raises TraceError."""

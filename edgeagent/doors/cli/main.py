@@ -29,6 +29,7 @@ VERBS = {
     "policy": "Explain an agent's rules, and try them on recorded sessions.",
     "replay": "Fold a trace again and compare it with what was recorded.",
     "run": "Ask an agent once.",
+    "serve": "Serve agents over HTTP: sessions and approvals.",
     "sessions": "List, show, remove, prune and export sessions.",
     "trace": "Look into traces.",
     "try": "Ask an agent its author's requests: what is right, wrong or asked.",
