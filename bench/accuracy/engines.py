@@ -23,9 +23,10 @@ from bench.accuracy.conversation import messages_of, with_yes
 from bench.accuracy.requests import NOW
 from bench.accuracy.tally import Answered
 from edgeagent.codec.dialect import Family, dialect_called, dialect_for
-from edgeagent.core.agent import Agent, Calls
+from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel
 from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED, Event, ModelAnswered, ModelFailed
+from edgeagent.core.reading import Calls
 from edgeagent.core.values import Message, ToolCall
 from edgeagent.driver.llama.model import LlamaDriver, LlamaModel
 from edgeagent.driver.llama.native import physical_cores

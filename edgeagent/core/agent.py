@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,13 +14,17 @@ import msgspec
 
 from edgeagent.core.budget import Budget, budget_described
 from edgeagent.core.from_user import Place, places_of
-from edgeagent.core.names import is_real, is_writable, written_names
+from edgeagent.core.names import check_name, check_tool_name, written_names
+from edgeagent.core.reading import Reading
 from edgeagent.core.values import ToolCall, canonical_json
 from edgeagent.errors import ConfigError, IllegalTransition, ShapeError
 from edgeagent.shape.results import why_no_result
 from edgeagent.shape.types import Shape, shape_of_parameters, shape_of_schema
 
 ToolEffect = Literal["read", "write", "irreversible"]
+
+LANGUAGES = ("en", "de", "es", "fr", "it")
+"""In which requests are read (`docs/languages.md`)."""
 
 TOOLS_MAX = 256
 """More tools than any small model can tell apart; a bound against a loop that makes tools."""
@@ -76,7 +81,7 @@ class Tool:
 
     def __post_init__(self) -> None:
         """Freeze the examples and check every word, so that a slip is told where it was made."""
-        _check_tool_name(self)
+        check_tool_name(self.name, of_agent=self.agent is not None)
         _check_words(self)
         object.__setattr__(self, "examples", tuple(self.examples))
 
@@ -180,27 +185,6 @@ _ASK_IDEMPOTENT = (
 )
 
 
-class Calls(msgspec.Struct, frozen=True):
-    """What the model wrote was one or more calls."""
-
-    calls: tuple[ToolCall, ...]
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """What the model wrote was an answer in words."""
-
-    text: str
-
-
-class Unreadable(msgspec.Struct, frozen=True):
-    """What the model wrote was meant as a call and is none; `because` says what is wrong with it."""
-
-    because: str
-
-
-Reading = Calls | Answer | Unreadable
-
-
 class Dialect(Protocol):
     """How a model family writes. Pure; chosen at the top and handed down by value."""
 
@@ -214,13 +198,13 @@ class Dialect(Protocol):
 
 @dataclass(frozen=True)
 class Agent:
-    """Who acts: a system text, tools, rules and limits. Raises ConfigError or ShapeError when it is wrong.
+    """Who acts: a system text, tools, rules and limits. Raises ConfigError or ShapeError for what cannot be kept to.
 
     `budget` limits each turn, `session_budget` the whole session. `dialect` is filled in by the wiring, which
     knows the model. `hears` are the sources outside whose messages begin a turn; with `timers` there is a tool
     `set_timer`, by which the model can begin one later. With `prose` the model answers in its own words after a call
-    and where no tool fits; else what a tool returned is told as it is. `language` is that of the requests, `en`, `de`,
-    `es`, `fr`; without it each request's own words tell.
+    and where no tool fits; else what a tool returned is told as it is. `language` is that of the requests, one of
+    `LANGUAGES`; without it each request's own words tell.
     """
 
     name: str
@@ -241,9 +225,11 @@ class Agent:
         object.__setattr__(self, "tools", (*self.tools, *own))
         object.__setattr__(self, "hears", (self.hears,) if isinstance(self.hears, str) else tuple(self.hears))
         object.__setattr__(self, "policies", tuple(self.policies))
-        _check_name("agent", self.name)
+        check_name("agent", self.name)
         for source in self.hears:
-            _check_name(f"agent {self.name} hears a source whose", source)
+            check_name(f"agent {self.name} hears a source whose", source)
+        if self.language and self.language not in LANGUAGES:
+            raise ConfigError(f"agent {self.name}: language is {self.language!r}; it is one of {', '.join(LANGUAGES)}")
         if len(self.tools) > TOOLS_MAX:
             raise ConfigError(f"agent {self.name} has {len(self.tools)} tools; {TOOLS_MAX} is the most")
         for each in self.tools:
@@ -379,24 +365,11 @@ def _check_tool(each: object) -> None:
         raise ConfigError(f"tools holds {each!r}, which is not a tool: put @tool(idempotent=...) above the function")
     if not each.description:
         raise ShapeError(f"tool {each.name} has no docstring: the model needs one sentence on what it does")
+    _check_say(each)
     _ = each.from_user  # Compiled now with the shape, so that a ShapeError comes when the agent is loaded.
     reason = why_no_result(each.function)
     if reason:
         raise ShapeError(f"tool {each.name}: {reason}")
-
-
-def _check_name(kind: str, name: str) -> None:
-    if not is_writable(name):
-        raise ConfigError(f"{kind} name {name!r}: use a letter, then up to 63 letters, digits, '_' or '-'")
-
-
-def _check_tool_name(each: Tool) -> None:
-    if each.agent is not None:
-        _check_name("sub-agent", each.name)
-    if not isinstance(each.name, str) or not is_real(each.name):
-        raise ConfigError(
-            f"tool name {each.name!r}: use a letter, digit or '_', then up to 127 letters, digits, '_', '-', '.' or '/'"
-        )
 
 
 def _check_words(each: Tool) -> None:
@@ -418,6 +391,19 @@ def _check_words(each: Tool) -> None:
             raise ConfigError(
                 f"{wrong}{word} is {getattr(each, word)!r}; it must be a function that says True or False"
             )
+
+
+def _check_say(each: Tool) -> None:
+    """Check that `say` names what there is to say: arguments of the tool, and `result`."""
+    wrong = f"tool {each.name}: say is {each.say!r}, "
+    known = [*each.parameters.schema.get("properties", {}), "result"]
+    try:
+        fields = [name for _, name, _, _ in string.Formatter().parse(each.say) if name is not None]
+    except ValueError as error:
+        raise ConfigError(f"{wrong}whose braces do not match ({error}); write {{{{ for a brace itself") from None
+    for name in fields:
+        if name not in known:
+            raise ConfigError(f"{wrong}and there is no {name or 'name in its braces'}; there are: {', '.join(known)}")
 
 
 def _checked_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from edgeagent.errors import ConfigError
+
 WRITTEN_MAX = 64
 """Characters of a name that a model writes: what every family of models was taught to expect at most."""
 
@@ -24,6 +26,22 @@ def is_writable(name: str) -> bool:
 def is_real(name: str) -> bool:
     """Return whether a tool may have the name."""
     return _REAL.fullmatch(name) is not None
+
+
+def check_name(kind: str, name: str) -> None:
+    """Refuse a name that a model cannot write. Raises ConfigError, which calls it `kind`."""
+    if not is_writable(name):
+        raise ConfigError(f"{kind} name {name!r}: use a letter, then up to 63 letters, digits, '_' or '-'")
+
+
+def check_tool_name(name: object, *, of_agent: bool) -> None:
+    """Refuse a name that no tool may have, or no sub-agent. Raises ConfigError."""
+    if of_agent:
+        check_name("sub-agent", str(name))
+    if not isinstance(name, str) or not is_real(name):
+        raise ConfigError(
+            f"tool name {name!r}: use a letter, digit or '_', then up to 127 letters, digits, '_', '-', '.' or '/'"
+        )
 
 
 def writable(name: str) -> str:

@@ -14,7 +14,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from edgeagent.core import outside
-from edgeagent.core.agent import Agent, Answer, Calls, Unreadable
+from edgeagent.core.agent import Agent
 from edgeagent.core.budget import after_admission
 from edgeagent.core.calls import (
     admit_calls,
@@ -60,6 +60,7 @@ from edgeagent.core.limits import (
     window_left,
     without_wait,
 )
+from edgeagent.core.reading import Answer, Calls, Unreadable
 from edgeagent.core.results import told, with_shorter_results
 from edgeagent.core.state import (
     AwaitingCalls,

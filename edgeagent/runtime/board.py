@@ -1,6 +1,6 @@
 """Facts of this board that an agent depends on: each known good, known bad with its remedy, or not to be known here.
 
-Whatever cannot be read is not known; nothing here raises for it. All files of the system are read below `Board.root`.
+Whatever cannot be read is not known; nothing here raises for it. All files of the system are read below `Machine.root`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def kernel_clock() -> bool | None:
 
 
 @dataclass(frozen=True)
-class Board:
+class Machine:
     """A machine: where its files are, and whom to ask for what is in none."""
 
     state: Path

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edgeagent.codec.dialect import dialect_called
-from edgeagent.core.agent import Calls
 from edgeagent.core.events import Cancelled, EffectLost, ModelAnswered, ModelFailed, ToolFailed, ToolReturned
+from edgeagent.core.reading import Calls
 from edgeagent.core.values import canonical_json
 from edgeagent.errors import EdgeAgentError
 from edgeagent.runtime.folder import read_about

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from edgeagent.core.agent import Agent
+from edgeagent.core.calls import must_not_repeat
 from edgeagent.core.events import EffectLost, Event, SessionResumed, TraceRepaired
 from edgeagent.core.replay import Step
 from edgeagent.core.state import PendingCall, State, calls_out, outstanding
@@ -100,7 +101,7 @@ def lost_events(about: About, agent: Agent, state: State, found: Examined, cut_b
 
 def _lost(agent: Agent, effect_id: int, call: PendingCall | None) -> EffectLost:
     """An effect that was lost; a call that is not made again is named."""
-    if call is None or (agent.family[call.tool].idempotent and call.lost < LOST_MAX):
+    if call is None or (not must_not_repeat(agent, call.tool) and call.lost < LOST_MAX):
         return EffectLost(0, effect_id)
     return EffectLost(0, effect_id, tool=call.tool, arguments=call.arguments)
 

@@ -12,9 +12,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from edgeagent.core.agent import Agent, Answer, Calls
+from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel
 from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED, ModelAnswered
+from edgeagent.core.reading import Answer, Calls
 from edgeagent.core.values import Message
 from edgeagent.driver.llama.model import LlamaDriver
 from edgeagent.errors import ConfigError
@@ -99,15 +100,20 @@ def _wanted(line: str, agent: Agent, where: str) -> Wanted:
     if told in ("none", "ask"):
         return Wanted(request, "")
     try:
-        call = ast.parse(told, mode="eval").body
-        assert isinstance(call, ast.Call)
-        assert isinstance(call.func, ast.Name)
-        name, given = call.func.id, {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
-    except (SyntaxError, AssertionError, ValueError):
+        name, given = _call_in(told)
+    except (SyntaxError, ValueError):
         raise ConfigError(f"{where}: {told!r} is no call; write {ARROW} tool(argument=value), or none") from None
     if name not in agent.tool_names:
         raise ConfigError(f"{where}: agent {agent.name} has no tool {name}; it has {', '.join(agent.tool_names)}")
     return Wanted(request, name, given)
+
+
+def _call_in(text: str) -> tuple[str, dict[str, Any]]:
+    """Read `tool(argument=value)`. Raises SyntaxError or ValueError."""
+    match ast.parse(text, mode="eval").body:
+        case ast.Call(func=ast.Name(id=name), args=[], keywords=given):
+            return name, {str(each.arg): ast.literal_eval(each.value) for each in given}
+    raise ValueError(text)
 
 
 def _tried(row: Wanted, event: object, agent: Agent) -> Tried:

@@ -124,20 +124,24 @@ def sync(disk: Disk, descriptor: int) -> None:
     _again(lambda: disk.sync(descriptor))
 
 
+ATTEMPTS_MAX = 10
+"""How often a scratch file is written again that another process took for a leftover."""
+
+
 def write_atomically(disk: Disk, path: Path, *content: Block) -> None:
     """Put `content`, block by block, at `path`; after a crash the old or the new is there, whole. Raises OSError.
 
     What a failed attempt leaves is removed. The writer holds a lock on its scratch file: one that nobody holds is what
     a killed process has left.
     """
-    while True:
+    for attempt in range(1, ATTEMPTS_MAX + 1):
         scratch = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
         try:
             _write_whole(disk, scratch, content, path)
             break
         except FileNotFoundError:
             # Somebody took it for a leftover before it was locked. Where the folder is gone, it cannot be made again.
-            if not path.parent.is_dir() or scratch.exists():
+            if attempt == ATTEMPTS_MAX or not path.parent.is_dir() or scratch.exists():
                 raise
         except OSError as error:
             with contextlib.suppress(OSError):

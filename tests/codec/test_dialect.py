@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from edgeagent.codec.dialect import Plain, dialect_called
-from edgeagent.core.agent import Answer, Calls, Unreadable, tool
+from edgeagent.core.agent import tool
+from edgeagent.core.reading import Answer, Calls, Unreadable
 from edgeagent.core.values import Message, ToolCall
 from edgeagent.errors import ConfigError
 

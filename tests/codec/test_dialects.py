@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from msgspec import Meta
 
 from edgeagent.codec.dialect import DIALECTS, dialect_called, dialect_for
-from edgeagent.core.agent import Answer, Calls, Unreadable, tool
+from edgeagent.core.agent import tool
+from edgeagent.core.reading import Answer, Calls, Unreadable
 from edgeagent.core.values import Message, ToolCall
 
 NAMES = sorted(DIALECTS)

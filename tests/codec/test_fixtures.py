@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from edgeagent.codec.dialect import dialect_called
-from edgeagent.core.agent import Answer, Calls, Unreadable
+from edgeagent.core.reading import Answer, Calls, Unreadable
 
 FREE = {"Apache-2.0", "MIT"}
 FAMILIES = {"qwen3-hermes": "hermes", "llama": "llama", "mistral": "mistral", "gemma4": "gemma"}

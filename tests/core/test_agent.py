@@ -120,6 +120,37 @@ def test_a_word_that_is_none_of_the_known_ones_is_refused_when_it_is_declared(op
 
 
 @pytest.mark.parametrize(
+    ("say", "reason"),
+    [
+        ("{valve} is open for {secs} s", "and there is no secs; there are: valve, seconds, result"),
+        ("{} is open", "and there is no name in its braces; there are:"),
+        ("{valve is open", "whose braces do not match"),
+        ("{valve} is open}", "whose braces do not match"),
+    ],
+)
+def test_what_is_said_after_a_call_can_name_only_what_there_is(say, reason):
+    @tool(idempotent=True, say=say)
+    def open_valve(valve: str, seconds: int) -> bool:
+        """Open a valve."""
+
+    with pytest.raises(ConfigError, match=f"^tool open_valve: say is .*{re.escape(reason)}"):
+        Agent("garden", tools=[open_valve])
+
+
+def test_what_is_said_after_a_call_may_hold_braces_of_its_own():
+    @tool(idempotent=True, say="{{{valve}}}: {result}")
+    def open_valve(valve: str) -> bool:
+        """Open a valve."""
+
+    assert Agent("garden", tools=[open_valve]).tools[0].say == "{{{valve}}}: {result}"
+
+
+def test_a_language_that_is_not_read_is_refused_when_it_is_declared():
+    with pytest.raises(ConfigError, match=r"agent garden: language is 'klingon'; it is one of en, de"):
+        Agent("garden", language="klingon")
+
+
+@pytest.mark.parametrize(
     "returned",
     [Iterator[int], Generator[int, None, None], list[Iterator[str]], complex, Callable[[], int], dict[str, complex]],
     ids=str,

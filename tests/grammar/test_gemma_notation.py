@@ -13,7 +13,7 @@ from msgspec import Meta
 from bench.acceptors import Llguidance
 from edgeagent import GrammarError, tool
 from edgeagent.codec.dialect import dialect_called
-from edgeagent.core.agent import Calls, Unreadable
+from edgeagent.core.reading import Calls, Unreadable
 from edgeagent.grammar.calls import calls_of, grammar_of
 from edgeagent.grammar.gemma_notation import marked_rules
 

@@ -14,6 +14,7 @@ from edgeagent.core.agent import Agent, tool
 from edgeagent.errors import ConfigError
 from edgeagent.policy.guard import RuleGuard
 from edgeagent.policy.rules import (
+    acts,
     arg,
     at_least,
     call,
@@ -155,3 +156,11 @@ def test_an_operators_rule_is_held_to_the_same():
     row = {"rule": "never", "tool": "pay", "when": {"argument": "to.limti", "above": 100}}
     with pytest.raises(ConfigError, match=r"pay\.to has no limti"):
         RuleGuard(rules_from_table({"rules": [row]}), AGENT)
+
+
+def test_a_rule_on_acts_waits_where_nothing_acts_yet():
+    @tool(idempotent=True, effect="read")
+    def look() -> str:
+        """Look."""
+
+    RuleGuard([rule(~acts(), because="nothing is to act")], Agent("watcher", tools=[look]))

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 import pytest
 from msgspec import Meta
 
-from edgeagent.core.agent import tool
+from edgeagent.core.agent import LANGUAGES, tool
 from edgeagent.errors import ConfigError
 from edgeagent.request.plan import Before, plan
 from edgeagent.request.said import said_of
@@ -198,3 +198,7 @@ def test_a_part_of_what_is_said_knows_what_was_really_said():
     begin = said.index("send")
     assert said.part(begin, len(said)).as_said == 'sende die Nachricht "Tür zu"'
     assert said.spelled(said.index("valve"), said.index("valve") + 5) == "Ventil"
+
+
+def test_every_language_that_is_shipped_can_be_named_by_an_agent():
+    assert set(LANGUAGES) == {"en", *FILES}

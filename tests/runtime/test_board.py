@@ -9,7 +9,7 @@ import pytest
 
 from edgeagent.errors import ModelError
 from edgeagent.runtime import board as board_module
-from edgeagent.runtime.board import Board
+from edgeagent.runtime.board import Machine
 
 NOW_S = 1_790_000_000.0
 
@@ -29,7 +29,7 @@ def made(tmp_path):
     """A function that makes a board of these files; what is asked of the kernel is given as values."""
 
     def make(machine="aarch64", synchronised=None, now_s=NOW_S, trial=lambda: None, environment=(), **files):
-        return Board(
+        return Machine(
             state=tmp_path / "state",
             root=tree(tmp_path / "root", **files),
             models=tmp_path / "models",
@@ -198,4 +198,4 @@ def test_systemd_is_seen_and_so_is_being_started_by_it(made, tmp_path):
 
 
 def test_this_board_is_told_of(tmp_path):
-    assert list(Board(state=tmp_path / "state", root=Path("/")).serial_ports())
+    assert list(Machine(state=tmp_path / "state", root=Path("/")).serial_ports())

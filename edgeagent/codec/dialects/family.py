@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgeagent.core.agent import Calls, Reading, Tool, Unreadable
+from edgeagent.core.agent import Tool
 from edgeagent.core.names import writable
+from edgeagent.core.reading import Calls, Reading, Unreadable
 from edgeagent.core.values import Message, ToolCall
 from edgeagent.errors import ShapeError
 from edgeagent.shape.parse import parse

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgeagent.codec.dialects.family import CallFrame, Family, batch, function_line, json_at, without_thoughts
-from edgeagent.core.agent import Answer, Reading, Tool, Unreadable
+from edgeagent.core.agent import Tool
+from edgeagent.core.reading import Answer, Reading, Unreadable
 from edgeagent.core.values import ToolCall
 from edgeagent.errors import ShapeError
 

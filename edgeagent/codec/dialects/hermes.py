@@ -15,7 +15,8 @@ from edgeagent.codec.dialects.family import (
     plain_message,
     without_thoughts,
 )
-from edgeagent.core.agent import Answer, Reading, Tool, Unreadable
+from edgeagent.core.agent import Tool
+from edgeagent.core.reading import Answer, Reading, Unreadable
 from edgeagent.core.values import Message, ToolCall
 from edgeagent.errors import ShapeError
 

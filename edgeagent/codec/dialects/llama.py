@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edgeagent.codec.dialects.family import CallFrame, Family, batch, call_in, function_line, json_at
-from edgeagent.core.agent import Answer, Reading, Tool, Unreadable
+from edgeagent.core.agent import Tool
+from edgeagent.core.reading import Answer, Reading, Unreadable
 from edgeagent.core.values import ToolCall
 from edgeagent.errors import ShapeError
 

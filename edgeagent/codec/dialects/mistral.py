@@ -15,7 +15,8 @@ from edgeagent.codec.dialects.family import (
     json_at,
     without_thoughts,
 )
-from edgeagent.core.agent import Answer, Reading, Tool, Unreadable
+from edgeagent.core.agent import Tool
+from edgeagent.core.reading import Answer, Reading, Unreadable
 from edgeagent.core.values import ToolCall
 from edgeagent.errors import ShapeError
 

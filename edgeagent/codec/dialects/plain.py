@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edgeagent.codec.dialects.family import CallFrame, Family, batch, call_in, tool_line
-from edgeagent.core.agent import Answer, Reading, Tool, Unreadable
+from edgeagent.core.agent import Tool
+from edgeagent.core.reading import Answer, Reading, Unreadable
 from edgeagent.errors import ShapeError
 from edgeagent.shape.parse import parse
 

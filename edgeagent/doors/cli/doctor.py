@@ -14,7 +14,7 @@ from edgeagent.doors.cli.check import failures_of
 from edgeagent.doors.cli.options import root_named, settings_from, state_option
 from edgeagent.doors.cli.terminal import tell, tell_row
 from edgeagent.errors import EdgeAgentError, ExitCode
-from edgeagent.runtime.board import Board, Finding
+from edgeagent.runtime.board import Finding, Machine
 from edgeagent.runtime.config import state_root
 
 _MARKS = {"good": "ok  ", "bad": "BAD ", "unknown": "?   "}
@@ -56,7 +56,7 @@ def _findings(agent: str | None, options: dict[str, Any]) -> Iterator[Finding]:
         root = state_root(settings_from(agent, **options)) if agent else root
     except EdgeAgentError as error:
         wrong = error  # The board is looked at all the same.
-    yield from Board(state=root).findings(_begun)
+    yield from Machine(state=root).findings(_begun)
     if wrong is not None:
         yield Finding("settings", "bad", str(wrong), "correct the file")
     elif agent is not None:

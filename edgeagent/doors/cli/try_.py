@@ -40,8 +40,7 @@ def try_(agent: str, requests: Path | None, as_json: bool, state: Path | None, *
         raise ConfigError(f"{settings.model.name} is a script, which decides nothing: name a model with --model")
     rules = operator_rules(options.get("config"), beside=agent_path(agent).parent)
     loaded = with_dialect(with_rules(load_agent(agent), rules), dialect_of(settings.model))
-    text = requests.read_text("utf-8") if requests is not None else None
-    rows = trial.examples_of(loaded) if text is None else trial.wanted_in(text, loaded, str(requests))
+    rows = trial.examples_of(loaded) if requests is None else trial.wanted_in(_text_of(requests), loaded, str(requests))
     driver = llama_model(loaded, settings.model, verbose=options.get("verbose", False))
     try:
         found = trial.try_all(driver, loaded, rows, _show_progress)
@@ -52,6 +51,13 @@ def try_(agent: str, requests: Path | None, as_json: bool, state: Path | None, *
     else:
         _tell(found)
     return ExitCode.CHECK_FAILED if found.counts.get("wrong") else 0
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} cannot be read as text ({error}): save it as UTF-8, one request a line") from error
 
 
 def _show_progress(done: int, total: int) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from edgeagent.core.agent import Agent, Calls
+from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel
+from edgeagent.core.reading import Calls
 from edgeagent.core.values import Message
 from edgeagent.driver.llama.prompt import request_in
 from edgeagent.request.answers import cannot, told

@@ -56,3 +56,11 @@ def test_a_line_that_names_no_tool_of_the_agent_is_an_error_with_its_place(edgea
     done = edgeagent("try", "agent.py", "requests.txt", "--model", smollm2)
     assert done.returncode == 2
     assert "requests.txt, line 1: agent lamps has no tool lamp; it has switch_lamp, read_meter" in done.stderr
+
+
+def test_requests_that_are_no_text_are_refused_with_the_remedy(edgeagent, smollm2, tmp_path):
+    (tmp_path / "agent.py").write_text(AGENT)
+    (tmp_path / "requests.txt").write_bytes(b"Turn the lamp \xff on")
+    done = edgeagent("try", "agent.py", "requests.txt", "--model", smollm2)
+    assert done.returncode == 2, done.stderr
+    assert "requests.txt cannot be read as text" in done.stderr and "save it as UTF-8" in done.stderr

@@ -8,9 +8,10 @@ import queue
 import pytest
 
 from edgeagent.codec.dialect import CallFrame, dialect_called
-from edgeagent.core.agent import Agent, Answer, Calls
+from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel
 from edgeagent.core.events import ModelAnswered
+from edgeagent.core.reading import Answer, Calls
 from edgeagent.core.values import Message
 from edgeagent.driver.llama.grammars import Grammars
 from edgeagent.driver.llama.model import LlamaDriver

@@ -8,9 +8,10 @@ import queue
 import pytest
 
 from edgeagent.codec.dialect import Plain
-from edgeagent.core.agent import Agent, Calls
+from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel
 from edgeagent.core.events import ModelAnswered, ModelFailed
+from edgeagent.core.reading import Calls
 from edgeagent.core.values import Message
 from edgeagent.driver.llama.engine import Engine
 from edgeagent.driver.llama.model import LlamaDriver
