@@ -391,6 +391,8 @@ def _check_words(each: Tool) -> None:
             raise ConfigError(
                 f"{wrong}{word} is {getattr(each, word)!r}; it must be a function that says True or False"
             )
+    if each.notes is not None and not callable(each.notes):
+        raise ConfigError(f"{wrong}notes is {each.notes!r}; it must be a function that gives texts")
 
 
 def _check_say(each: Tool) -> None:

@@ -59,8 +59,7 @@ class ModelAnswered(msgspec.Struct, frozen=True, array_like=True, tag=3):
     `CALL_ODDS_NEEDED` (no tool can have such a name) how clearly a call is meant at all, and from where on one is made.
     `confidence` is, for each call in the text and in their order, how probable it is that the call is the right one;
     empty where the driver does not tell. `evidence` says, by `tool.argument` and in the order of writing, what each
-    argument of the calls was held to and why: taken from the request, compared, left out, or free. `asked` says, where
-    several models may answer, which were asked, in order, each with why it did not answer; the last one did.
+    argument of the calls was held to and why: taken from the request, compared, left out, or free.
     """
 
     at_ms: int
@@ -74,7 +73,6 @@ class ModelAnswered(msgspec.Struct, frozen=True, array_like=True, tag=3):
     confidence: tuple[float, ...] = ()
     evidence: tuple[tuple[str, str], ...] = ()
     skew_ms: int = 0
-    asked: tuple[tuple[str, str], ...] = ()
 
 
 class ModelFailed(msgspec.Struct, frozen=True, array_like=True, tag=4):

@@ -47,3 +47,9 @@ def recorded_rules(policy: Mapping[str, Any]) -> tuple[Row, ...]:
 def with_rules(agent: Agent, rules: tuple[Row, ...]) -> Agent:
     """The agent with these rules behind its own; its digest says so."""
     return dataclasses.replace(agent, policies=(*agent.policies, *rules)) if rules else agent
+
+
+def sentence_of(policy: Any) -> str:
+    """What a rule says of itself; of a policy that explains nothing, its text as code."""
+    explain = getattr(policy, "explain", None)
+    return str(explain()) if callable(explain) else repr(policy)

@@ -150,9 +150,7 @@ def named_fields(value: Event | Effect) -> dict[str, Any]:
     return {"type": type(value).__name__, **fields}
 
 
-_LATER = frozenset(
-    ("by", "door", "unshown", "total", "skew_ms", "session", "tool", "arguments", "notes", "asked", "stays")
-)
+_LATER = frozenset(("by", "door", "unshown", "total", "skew_ms", "session", "tool", "arguments", "notes", "stays"))
 """Fields that were added later, and are told where they say something."""
 
 

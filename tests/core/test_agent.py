@@ -108,6 +108,7 @@ def test_a_name_that_is_no_keyword_is_told():
         ({"timeout_s": float("nan")}, "timeout_s is nan"),
         ({"examples": "Blink."}, "examples is 'Blink.'; it must be a list of requests"),
         ({"pre": "volts > 3"}, "pre is 'volts > 3'; it must be a function"),
+        ({"notes": ["lost"]}, "notes is ['lost']; it must be a function that gives texts"),
         ({"readonly": True}, "there is no option readonly; there are: idempotent, effect"),
     ],
 )

@@ -9,13 +9,16 @@ from edgeagent.core.budget import (
     Spent,
     after_admission,
     after_answer,
+    after_model_call,
     calls_left,
     left_ms,
     limit_before_ask,
     limit_before_calls,
     may_close,
+    money_left,
     ordinary_tokens,
 )
+from edgeagent.core.values import Usage
 from edgeagent.errors import ConfigError
 
 
@@ -70,7 +73,18 @@ def test_time_left_is_never_negative():
     assert left_ms(Budget(seconds=1), Spent(started_ms=0), 5_000) == 0
 
 
-@pytest.mark.parametrize("wrong", [{"steps": 0}, {"tool_calls": -1}, {"completion_tokens": 0}, {"seconds": -1}])
+def test_the_call_that_passes_the_money_is_the_last_and_no_closing_answer_is_bought():
+    budget = Budget(money=0.01)
+    spent = after_model_call(Spent(), Usage(cost=9_999))
+    assert (money_left(budget, spent), limit_before_ask(budget, spent, 0)) == (1, None)
+    spent = after_model_call(spent, Usage(cost=500))
+    assert (money_left(budget, spent), limit_before_ask(budget, spent, 0)) == (0, "money")
+    assert not may_close(budget, spent, 0)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"steps": 0}, {"money": -0.1}, {"tool_calls": -1}, {"completion_tokens": 0}, {"seconds": -1}]
+)
 def test_a_budget_that_cannot_be_kept_is_refused_by_name(wrong):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         Budget(**wrong)

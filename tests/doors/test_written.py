@@ -18,7 +18,7 @@ REASONS = {
     "cli/new.py": "the files of a new agent",
     "cli/trace_export.py": "an export into a private file",
     "cli/trace_sign.py": "a key, into a file of its own",
-    "http/wire.py": "bytes to a program, as JSON or escaped by the page",
+    "http/wire.py": "replies to a program; a fault of ours on stderr, escaped",
 }
 
 

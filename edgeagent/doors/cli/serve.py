@@ -53,7 +53,9 @@ def serve(agents: tuple[str, ...], **options: Any) -> int:
     )
     settings = settings_of(request_from(agents[0], options))
     root, keys = state_root(settings), read_keys(file) if file is not None else None
-    opening = Opening(agents=agents, root=root, where=where, keys=keys, names=options["names"])
+    opening = Opening(
+        agents=agents, root=root, config=options["config"], where=where, keys=keys, names=options["names"]
+    )
     notifier = Notifier()
     with prints_told():
         model = load_model(settings.model, shared=True, verbose=options["verbose"])

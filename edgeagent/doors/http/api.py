@@ -59,10 +59,10 @@ class Api:
         self, sessions: Sessions, metrics: Metrics, places: Places, why_not_ready: Callable[[], list[str]]
     ) -> None:
         self._sessions, self._metrics, self._places, self._why_not = sessions, metrics, places, why_not_ready
-        self.routes: tuple[Route, ...] = ()
+        self.routes = self._table()
 
-    def table(self) -> tuple[Route, ...]:
-        """Every route, in the order in which the documents list them."""
+    def _table(self) -> tuple[Route, ...]:
+        # In the order in which the documents list them.
         one, busy = "/api/sessions/{session}", (404, 409)
         return (
             Route("GET", "/health", "health", "Whether words would be answered now.", self._health, needs_key=False),
@@ -98,8 +98,7 @@ class Api:
                 {"name": t.name, "description": t.description, "effect": t.effect, "confirm": t.confirm}
                 for t in served.agent.tools
             ]
-            rules = [str(rule) for rule in served.agent.policies]
-            rows.append({"name": served.name, "tools": tools, "rules": rules})
+            rows.append({"name": served.name, "tools": tools, "rules": list(served.rules)})
         return as_json({"agents": rows})
 
     async def _list(self, call: Call) -> Reply:

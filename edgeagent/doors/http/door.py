@@ -15,7 +15,7 @@ from edgeagent.doors.http.api import Api
 from edgeagent.doors.http.gate import Gate
 from edgeagent.doors.http.keys import Keys
 from edgeagent.doors.http.queue import Places
-from edgeagent.doors.http.routes import Route, Router
+from edgeagent.doors.http.routes import Router
 from edgeagent.doors.http.server import Server, Where, sockets_for, tls_of
 from edgeagent.doors.http.sessions import Served, Sessions
 from edgeagent.doors.http.wire import WireLimits
@@ -23,8 +23,9 @@ from edgeagent.errors import ConfigError
 from edgeagent.runtime.attached import Attached
 from edgeagent.runtime.model import Model
 from edgeagent.runtime.notify import Notifier
+from edgeagent.runtime.operator import operator_rules, sentence_of, with_rules
 from edgeagent.runtime.serve import Service
-from edgeagent.runtime.wiring import load_agent, with_dialect
+from edgeagent.runtime.wiring import agent_path, load_agent, with_dialect
 from edgeagent.version import __version__
 
 FREE_BYTES_MIN = 16 << 20
@@ -34,18 +35,21 @@ BEAT_S = 2.0
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
-    """What is served, to whom, and where."""
+    """What is served, to whom, and where. `config` is the operator's file, in place of the one beside each agent."""
 
     agents: tuple[str, ...]
     root: Path
+    config: Path | None = None
     where: Where = Where()
     keys: Keys | None = None
     names: tuple[str, ...] = ()
     limits: WireLimits = WireLimits()
 
 
-def served_agents(specs: Sequence[str], model: Model, root: Path) -> dict[str, Served]:
+def served_agents(specs: Sequence[str], model: Model, root: Path, config: Path | None = None) -> dict[str, Served]:
     """Load the agents and prove that this model can serve each, so that nothing of it fails when somebody asks.
+
+    `config` is the operator's file; without it the one beside each agent holds.
 
     Raises ConfigError, ShapeError, GrammarError and ModelError.
     """
@@ -54,8 +58,10 @@ def served_agents(specs: Sequence[str], model: Model, root: Path) -> dict[str, S
         agent = load_agent(spec)
         if agent.name in found:
             raise ConfigError(f"{spec} and {found[agent.name].spec} both hold an agent called {agent.name}: rename one")
-        model.driver(with_dialect(agent, model.dialect), Attached(), root, 0).close()
-        found[agent.name] = Served(agent.name, agent, str(Path(spec).absolute()))
+        ruled = with_rules(agent, operator_rules(config, beside=agent_path(spec).parent))
+        model.driver(with_dialect(ruled, model.dialect), Attached(), root, 0).close()
+        rules = tuple(sentence_of(each) for each in ruled.policies)
+        found[agent.name] = Served(agent.name, agent, str(Path(spec).absolute()), rules)
     return found
 
 
@@ -96,10 +102,11 @@ class HttpDoor:
     async def _run(self, ready: Callable[[], None]) -> None:
         self._stopping, self._loop = asyncio.Event(), asyncio.get_running_loop()
         opening = self._opening
-        agents = await asyncio.to_thread(served_agents, opening.agents, self._model, opening.root)
-        sessions = Sessions(self._service, agents, opening.root, self.metrics, self._notifier.progress)
+        agents = await asyncio.to_thread(served_agents, opening.agents, self._model, opening.root, opening.config)
+        sessions = Sessions(
+            self._service, agents, opening.root, self.metrics, self._notifier.progress, config=opening.config
+        )
         api = Api(sessions, self.metrics, self.places, self._why_not_ready)
-        api.routes = self._routes(api, sessions)
         self.sessions, self.routes = sessions, api.routes
         self.gate = Gate(opening.keys, opening.names)
         router = Router(api.routes, self.gate, self._told)
@@ -121,9 +128,6 @@ class HttpDoor:
             await server.leave()
             await sessions.close()
             await asyncio.to_thread(self._service.close)
-
-    def _routes(self, api: Api, sessions: Sessions) -> tuple[Route, ...]:
-        return api.table()
 
     def _on_signals(self) -> None:
         """End at SIGTERM and Ctrl-C; only where this is the main thread, which alone is given signals."""

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from edgeagent.doors.http.gate import LOCAL, Gate
-from edgeagent.doors.http.message import EVENTS, JSON, TEXT, Refused, Reply, Request
+from edgeagent.doors.http.message import JSON, Refused, Reply, Request
 from edgeagent.version import __version__
 
 
@@ -130,6 +130,3 @@ def _operation(route: Route, body: dict[str, Any] | None) -> dict[str, Any]:
 
 def _parameter(name: str, place: str) -> dict[str, Any]:
     return {"name": name, "in": place, "required": place == "path", "schema": {"type": "string"}}
-
-
-__all__ = ["EVENTS", "JSON", "TEXT", "Call", "Route", "Router", "openapi"]

@@ -33,20 +33,31 @@ TITLE_CHARS = 80
 
 
 class Served(msgspec.Struct, frozen=True):
-    """An agent that is served: under which name, as which value, and from which file."""
+    """An agent that is served: under which name, as which value, from which file, and under which rules, in sentences.
+
+    The operator's rules are among `rules`, and not in `agent`: each session is given them when it is opened.
+    """
 
     name: str
     agent: Agent
     spec: str
+    rules: tuple[str, ...] = ()
 
 
 class Sessions:
     """The sessions of all keys. Only the event loop's thread calls it."""
 
     def __init__(
-        self, service: Service, agents: dict[str, Served], root: Path, metrics: Metrics, progressed: Callable[[], None]
+        self,
+        service: Service,
+        agents: dict[str, Served],
+        root: Path,
+        metrics: Metrics,
+        progressed: Callable[[], None],
+        *,
+        config: Path | None = None,
     ) -> None:
-        self.agents = agents
+        self.agents, self._config = agents, config
         self._service, self._root, self._metrics, self._progressed = service, root, metrics, progressed
         self._owners = owners(root)
         self._feeds: dict[str, Feed] = {}
@@ -143,7 +154,7 @@ class Sessions:
         more |= {"resume": resume} if resume is not None else {}
         try:
             session = await asyncio.to_thread(
-                self._service.open, served.agent, feed, spec=served.spec, first=feed.serves, **more
+                self._service.open, served.agent, feed, spec=served.spec, config=self._config, first=feed.serves, **more
             )
         except ConfigError as error:
             raise Refused(409, "not_opened", f"the session cannot be opened: {error}") from None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 import time
 import traceback
 from collections.abc import Awaitable, Callable
@@ -16,6 +17,7 @@ from collections.abc import Awaitable, Callable
 import h11
 import msgspec
 
+from edgeagent.core.text import shown
 from edgeagent.doors.http.head import BARE_LINE_END, Head, read_head
 from edgeagent.doors.http.message import Refused, Reply, Request
 
@@ -214,7 +216,7 @@ class Wire:
         except Refused as refused:
             reply = refused.reply()
         except Exception:  # Ours: it is said on stderr, and the others are served on.
-            traceback.print_exc()
+            sys.stderr.write(shown(traceback.format_exc(), lines=True))
             reply = Refused(500, "our_fault", "this failed for a reason that is ours; the server's log has it").reply()
         await self._write(protocol, reply, is_bare=request.method == "HEAD")
 

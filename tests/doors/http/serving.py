@@ -114,6 +114,7 @@ def serving(
     keys: dict[str, str] | None = KEYS,
     limits: WireLimits | None = None,
     model: Model | None = None,
+    config: Path | None = None,
 ) -> Iterator[Serving]:
     """Serve one agent on a free port until the block ends."""
     root.mkdir(parents=True, exist_ok=True)
@@ -121,6 +122,7 @@ def serving(
     opening = Opening(
         agents=(str(root / "garden.py"),),
         root=root,
+        config=config,
         where=Where(port=0),
         keys=None if keys is None else Keys(keys),
         limits=limits or WireLimits(),

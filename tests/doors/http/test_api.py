@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from edgeagent.doors.http.api import Api
 from edgeagent.doors.http.queue import Places
 from edgeagent.errors import ConfigError
 from tests.doors.http.serving import ANNE, BERT, serving
@@ -131,6 +132,28 @@ def test_waiting_for_the_answer_gives_it_with_the_calls(tmp_path):
     assert (status, answer) == (200, {"text": "Good day.", "outcome": {"kind": "answered", "detail": ""}, "calls": []})
 
 
+RULE = """
+[[policy.rules]]
+rule = "never"
+tool = "set_valve"
+because = "the pipes are frozen"
+"""
+
+
+@pytest.mark.parametrize("named", ["edgeagent.toml", "elsewhere.toml"])
+def test_the_operators_rules_hold_and_are_shown(tmp_path, named):
+    file = tmp_path / ("" if named == "edgeagent.toml" else "other") / named
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(RULE)
+    with serving(tmp_path, config=None if named == "edgeagent.toml" else file) as server:
+        _, shown = server.ask("GET", "/api/agents")
+        assert "the pipes are frozen" in str(shown["agents"][0]["rules"])
+        session, question = asked(server)
+        decide(server, session, question)
+        answered = str(server.events(session, until="Say"))
+    assert "the pipes are frozen" in answered and "CallTool" not in answered
+
+
 def test_a_turn_is_stopped_from_afar(server):
     session, _ = asked(server)
     assert server.ask("POST", f"/api/sessions/{session}/cancel")[0] == 200
@@ -247,13 +270,11 @@ def _references(value):
 
 def test_every_route_is_in_the_docs():
     page = (Path(__file__).parents[3] / "docs" / "serve.md").read_text()
-    from edgeagent.doors.http.api import Api
-
-    for route in Api.table(object.__new__(Described)):
+    for route in Api(Read(), Read(), Read(), Read()).routes:
         assert f"`{route.method} {route.path}`" in page, route
 
 
-class Described:
+class Read:
     """Stands where a table is only read."""
 
     def __getattr__(self, name):
