@@ -101,7 +101,7 @@ def cases_of(name: str, part: Part, rows: int = 0) -> list[Case]:
     kind, _, category = name.partition(":")
     if kind == "own":
         which, _, half = category.partition(":")
-        return _spread(_own(which, "unseen" if half == "unseen" else "seen"), rows)
+        return _spread(_own(which, cast(Half, half or "seen")), rows)
     if kind == "ha":
         home = house(category)
         found = [_accepted(home, asked) for asked in sentences(category)]
@@ -112,7 +112,7 @@ def cases_of(name: str, part: Part, rows: int = 0) -> list[Case]:
     return _spread(found[_FIRST[part] :: 1 if part == "all" else 2], rows)
 
 
-_OWN_SET = re.compile(rf"own:(all|other|en|de|es|fr|{'|'.join(get_args(Turn))})(:seen|:unseen)?")
+_OWN_SET = re.compile(rf"own:(all|other|en|de|es|fr|{'|'.join(get_args(Turn))})(:seen|:unseen|:practice)?")
 
 _FIRST: Mapping[Part, int] = {"fit": 0, "report": 1, "all": 0}
 
