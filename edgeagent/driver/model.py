@@ -12,6 +12,9 @@ from typing import Protocol
 from edgeagent.driver.base import Driver
 from edgeagent.trace.disk import DISK, Disk
 
+NO_ROOM = "no call fits into"
+"""How the failure begins of an ask whose limit is too short for any call."""
+
 
 class Warm(Protocol):
     """Memory that outlives the process."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+from weakref import WeakValueDictionary
+
+import msgspec
 
 from edgeagent.core.agent import Agent
 from edgeagent.driver.model import ModelDriver
@@ -15,7 +18,16 @@ from edgeagent.runtime.config import ModelSettings
 from edgeagent.runtime.wiring import PLAIN, SCRIPT_PREFIX, dialect_of, llama_model, script_of, shared_llama_model
 
 if TYPE_CHECKING:
-    from edgeagent.driver.llama.model import Hearing, LlamaDriver
+    from edgeagent.driver.llama.hearing import Asking
+    from edgeagent.driver.llama.model import LlamaDriver
+
+
+class Manner(msgspec.Struct, frozen=True):
+    """How an ask is answered where the settings are not to hold. Without `chooses` the model alone decides."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    chooses: bool = True
 
 
 class Model(Protocol):
@@ -29,8 +41,13 @@ class Model(Protocol):
     def dialect(self) -> str:
         """How it writes calls."""
 
-    def driver(self, agent: Agent, doors: Attached, root: Path, answered: int) -> ModelDriver:
-        """Answer one session of this agent, which has been answered so often already. Raises GrammarError and more."""
+    def driver(
+        self, agent: Agent, doors: Attached, root: Path, answered: int, manner: Manner | None = None
+    ) -> ModelDriver:
+        """Answer one session of this agent, which has been answered so often already. Raises GrammarError and more.
+
+        `manner` None is that of the settings.
+        """
 
     def close(self) -> None:
         """Let go of it."""
@@ -44,7 +61,9 @@ class Script:
         self.dialect = dialect_of(self.settings)
         self._answers = tuple(answers)
 
-    def driver(self, agent: Agent, doors: Attached, root: Path, answered: int) -> ModelDriver:
+    def driver(
+        self, agent: Agent, doors: Attached, root: Path, answered: int, manner: Manner | None = None
+    ) -> ModelDriver:
         """Go on behind what was answered."""
         return ScriptedModel(self._answers[answered:])
 
@@ -58,14 +77,22 @@ class Weights:
     def __init__(self, settings: ModelSettings, *, verbose: bool = False) -> None:
         self.settings, self.dialect = settings, dialect_of(settings)
         self._loaded = shared_llama_model(settings, verbose=verbose)
-        self._agents: dict[str, Agent] = {}
+        self._agents: WeakValueDictionary[str, Agent] = WeakValueDictionary()
 
-    def driver(self, agent: Agent, doors: Attached, root: Path, answered: int) -> ModelDriver:
+    def driver(
+        self, agent: Agent, doors: Attached, root: Path, answered: int, manner: Manner | None = None
+    ) -> ModelDriver:
         """Answer with the agent's calibration, if it has one. Sessions of one agent share its preparation."""
         known = self._agents.setdefault(f"{agent.digest} {tools_digest(agent)}", agent)
-        hearing: Hearing = {"on_text": doors.stream, "on_progress": doors.progress, "on_waiting": doors.waiting}
-        driver = self._loaded.driver(known, temperature=self.settings.temperature, **hearing)
-        return _calibrated(driver, agent, doors, root)
+        more: Asking = {"on_text": doors.stream, "on_progress": doors.progress, "on_waiting": doors.waiting}
+        if manner is None:
+            driver = self._loaded.driver(known, temperature=self.settings.temperature, **more)
+            return _calibrated(driver, agent, doors, root)
+        heat = self.settings.temperature if manner.temperature is None else manner.temperature
+        more["chooses"] = manner.chooses
+        if manner.top_p is not None:
+            more["top_p"] = manner.top_p
+        return self._loaded.driver(known, temperature=heat, **more)
 
     def close(self) -> None:
         """Unload the weights."""
@@ -79,7 +106,9 @@ class OneSessionsWeights:
         self.settings, self.dialect = settings, dialect_of(settings)
         self._verbose = verbose
 
-    def driver(self, agent: Agent, doors: Attached, root: Path, answered: int) -> ModelDriver:
+    def driver(
+        self, agent: Agent, doors: Attached, root: Path, answered: int, manner: Manner | None = None
+    ) -> ModelDriver:
         """Load the weights and answer with the agent's calibration, if it has one."""
         driver = llama_model(
             agent, self.settings, on_text=doors.stream, on_progress=doors.progress, verbose=self._verbose

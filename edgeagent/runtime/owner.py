@@ -17,6 +17,7 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     """Whose the session is, by the name of a key, and of which agent; `title` is how its first word begins.
 
     `is_resting` says that it was put down with nothing outstanding; one that was not is taken up again at once.
+    `history` is the digest of what was said in it through the chat door, by which a client that knows no id finds it.
     """
 
     key: str
@@ -24,6 +25,7 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     title: str = ""
     begun_ms: int = 0
     is_resting: bool = False
+    history: str = ""
 
 
 def write_owner(directory: Path, owner: Owner) -> None:

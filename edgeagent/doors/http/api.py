@@ -56,10 +56,16 @@ class Api:
     """The routes that are ours. `why_not_ready` says what is wrong with the machine, nothing where all is well."""
 
     def __init__(
-        self, sessions: Sessions, metrics: Metrics, places: Places, why_not_ready: Callable[[], list[str]]
+        self,
+        sessions: Sessions,
+        metrics: Metrics,
+        places: Places,
+        why_not_ready: Callable[[], list[str]],
+        others: tuple[Route, ...] = (),
     ) -> None:
+        """`others` are routes beside these, which the document lists too."""
         self._sessions, self._metrics, self._places, self._why_not = sessions, metrics, places, why_not_ready
-        self.routes = self._table()
+        self.routes = self._table() + others
 
     def _table(self) -> tuple[Route, ...]:
         # In the order in which the documents list them.

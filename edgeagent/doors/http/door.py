@@ -14,6 +14,7 @@ from edgeagent.doors.http import metrics as figures
 from edgeagent.doors.http.api import Api
 from edgeagent.doors.http.gate import Gate
 from edgeagent.doors.http.keys import Keys
+from edgeagent.doors.http.openai import OpenAi
 from edgeagent.doors.http.queue import Places
 from edgeagent.doors.http.routes import Router
 from edgeagent.doors.http.server import Server, Where, sockets_for, tls_of
@@ -21,6 +22,7 @@ from edgeagent.doors.http.sessions import Served, Sessions
 from edgeagent.doors.http.wire import WireLimits
 from edgeagent.errors import ConfigError
 from edgeagent.runtime.attached import Attached
+from edgeagent.runtime.bare import Bare
 from edgeagent.runtime.model import Model
 from edgeagent.runtime.notify import Notifier
 from edgeagent.runtime.operator import operator_rules, sentence_of, with_rules
@@ -106,7 +108,9 @@ class HttpDoor:
         sessions = Sessions(
             self._service, agents, opening.root, self.metrics, self._notifier.progress, config=opening.config
         )
-        api = Api(sessions, self.metrics, self.places, self._why_not_ready)
+        self.bare = Bare(self._model, opening.root)
+        openai = OpenAi(sessions, self.bare, self.places, self._model.settings.temperature)
+        api = Api(sessions, self.metrics, self.places, self._why_not_ready, openai.table())
         self.sessions, self.routes = sessions, api.routes
         self.gate = Gate(opening.keys, opening.names)
         router = Router(api.routes, self.gate, self._told)
@@ -127,6 +131,7 @@ class HttpDoor:
             sessions.end_streams()
             await server.leave()
             await sessions.close()
+            await asyncio.to_thread(openai.close)
             await asyncio.to_thread(self._service.close)
 
     def _on_signals(self) -> None:

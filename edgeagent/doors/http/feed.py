@@ -61,6 +61,8 @@ class Feed(QuietDoor):
     def __init__(self, agent: str, key: str, metrics: Metrics, progressed: Callable[[], None]) -> None:
         self.agent, self.key = agent, key
         self.session: Session | None = None
+        self.askers = 0
+        """Who has asked and waits."""
         self._metrics, self._progressed = metrics, progressed
         self._lock = threading.Lock()
         self._recent: deque[Item] = deque(maxlen=RECENT_MAX)

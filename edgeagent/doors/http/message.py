@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -32,13 +32,17 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """What is answered: a whole body, or with `pieces` one that goes on until they end."""
+    """What is answered: a whole body, or with `pieces` one that goes on until they end.
+
+    `after` is called when it is over, whether or not it was written.
+    """
 
     status: int
     body: bytes = b""
     kind: str = JSON
     headers: tuple[tuple[str, str], ...] = ()
     pieces: AsyncGenerator[bytes, None] | None = None
+    after: Callable[[], None] | None = None
 
 
 class Refused(Exception):
@@ -47,11 +51,13 @@ class Refused(Exception):
     def __init__(self, status: int, code: str, message: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
         super().__init__(message)
         self.status, self.code, self.message, self.headers = status, code, message, headers
+        self.param: str | None = None
+        """The field that is meant, where it is one."""
 
     def reply(self) -> Reply:
         """The refusal in the shape that clients of OpenAI's protocol read."""
         kind = "server_error" if self.status >= 500 else _TYPES.get(self.status, "invalid_request_error")
-        error = {"message": self.message, "type": kind, "param": None, "code": self.code}
+        error = {"message": self.message, "type": kind, "param": self.param, "code": self.code}
         return as_json({"error": error}, self.status, self.headers)
 
 

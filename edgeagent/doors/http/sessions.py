@@ -122,6 +122,15 @@ class Sessions:
             raise Refused(404, "no_such_session", "you have no session of that id")
         return owner
 
+    def talked(self, who: str, agent: str, history: str) -> str:
+        """The newest session of this key's with the agent in which just that was said, or ''."""
+        mine = (n for n, o in self._owners.items() if (o.key, o.agent, o.history) == (who, agent, history))
+        return max(mine, default="")
+
+    async def noted(self, name: str, history: str) -> None:
+        """Keep what was said in it by now."""
+        await self._keep(name, replace(self._owners[name], history=history))
+
     def rows(self, who: str) -> list[dict[str, Any]]:
         """The sessions of this key, the newest first."""
         mine = [(name, owner) for name, owner in self._owners.items() if owner.key == who]
@@ -166,7 +175,7 @@ class Sessions:
             return None
         for name, feed in self._feeds.items():
             at_rest = feed.session is not None and is_resting(feed.session.state) and not feed.session.state.timers
-            if at_rest and not feed.is_watched:
+            if at_rest and not feed.is_watched and not feed.askers:
                 return await self._put_down(name)
         raise Refused(429, "too_many_sessions", "all sessions that can be open are at work", (("Retry-After", "10"),))
 

@@ -218,7 +218,11 @@ class Wire:
         except Exception:  # Ours: it is said on stderr, and the others are served on.
             sys.stderr.write(shown(traceback.format_exc(), lines=True))
             reply = Refused(500, "our_fault", "this failed for a reason that is ours; the server's log has it").reply()
-        await self._write(protocol, reply, is_bare=request.method == "HEAD")
+        try:
+            await self._write(protocol, reply, is_bare=request.method == "HEAD")
+        finally:
+            if reply.after is not None:
+                reply.after()
 
     async def _write(self, protocol: h11.Connection, reply: Reply, *, is_bare: bool = False) -> None:
         size = () if reply.pieces is not None else (("Content-Length", str(len(reply.body))),)

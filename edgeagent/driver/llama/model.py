@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypedDict, Unpack
+from typing import Literal, Unpack
 
 import numpy as np
 
@@ -34,15 +34,16 @@ from edgeagent.core.values import Usage
 from edgeagent.driver.base import Post
 from edgeagent.driver.llama.decode import Generation, OnText, Wanted, generate
 from edgeagent.driver.llama.engine import Halt, Progress
-from edgeagent.driver.llama.fair import Job, OnPlace
+from edgeagent.driver.llama.fair import Job
 from edgeagent.driver.llama.grammars import Compiled
+from edgeagent.driver.llama.hearing import Asking, Hearing
 from edgeagent.driver.llama.judge import ModelJudge
 from edgeagent.driver.llama.kv import TEXTS_FOLDER, KvStore, SavedMemory, WarmShelf, fingerprint
 from edgeagent.driver.llama.loaded import Loaded, Options
 from edgeagent.driver.llama.prompt import before_in, pack_ids, request_in
-from edgeagent.driver.llama.sampling import GREEDY, Seeded
+from edgeagent.driver.llama.sampling import TOP_P, sampler_of
 from edgeagent.driver.llama.telling import or_cannot, told_in
-from edgeagent.driver.model import Warm
+from edgeagent.driver.model import NO_ROOM, Warm
 from edgeagent.errors import EdgeAgentError, GrammarError
 from edgeagent.grammar.frame import Answer
 from edgeagent.request.calibration_weights import digest_of, fitted_for
@@ -60,18 +61,6 @@ ODDS_SPELLED = -6.0
 _numbers = itertools.count(1)
 
 
-class Hearing(TypedDict, total=False):
-    """Who is told what of one session's asks, by the thread that has the model, which waits for them.
-
-    `on_text` the text as it grows; `on_progress` how many tokens of the prompt are evaluated, and of how many;
-    `on_waiting` how many asks are served before this one, when that changes, and 0 when its turn has come.
-    """
-
-    on_text: OnText | None
-    on_progress: Progress | None
-    on_waiting: OnPlace | None
-
-
 class LlamaModel(Loaded):
     """A loaded model. Make it with `LlamaModel.load`, and a driver for each session with `driver`."""
 
@@ -82,7 +71,7 @@ class LlamaModel(Loaded):
         session: str = "",
         temperature: float = 0.0,
         owns: bool = False,
-        **hearing: Unpack[Hearing],
+        **more: Unpack[Asking],
     ) -> LlamaDriver:
         """A driver for one session of an agent; closing it leaves the model loaded.
 
@@ -90,7 +79,7 @@ class LlamaModel(Loaded):
         drivers of the same name wait in one place. With `owns` the model is closed with the driver. Raises ModelError
         or GrammarError, so that nothing of it can fail later for a reason that was there before.
         """
-        made = LlamaDriver(self, agent, session=session, temperature=temperature, **hearing)
+        made = LlamaDriver(self, agent, session=session, temperature=temperature, **more)
         self.call(made.prepared.prove)
         self.expect(made.session)
         made._owns = owns
@@ -107,6 +96,7 @@ class LlamaDriver:
         *,
         session: str = "",
         temperature: float = 0.0,
+        top_p: float = TOP_P,
         chooses: bool = True,
         **hearing: Unpack[Hearing],
     ) -> None:
@@ -115,7 +105,7 @@ class LlamaDriver:
         self.prepared = model.call(partial(model.prepare, agent, chooses=chooses))
         self.saved: SavedMemory | None = None
         self._model, self._engine = model, model.engine
-        self._temperature, self._hearing = temperature, hearing
+        self._temperature, self._top_p, self._hearing = temperature, top_p, hearing
         self._on_text = hearing.get("on_text")
         self._fitted = fitted_for(model.engine.model_digest)
         self._needed: Mapping[str, float] = {}
@@ -359,7 +349,7 @@ class LlamaDriver:
         for call in calls:
             wanted = Wanted(
                 grammar=self._planned_grammar(ask, answer, call),
-                sampler=Seeded(ask.seed, temperature=self._temperature) if self._temperature else GREEDY,
+                sampler=sampler_of(ask.seed, self._temperature, self._top_p),
                 max_tokens=min(left, LINE_TOKENS_MAX) if self._is_last_line(ask, answer) else left,
                 halt=halt,
                 on_text=self._on_text if len(calls) == 1 else None,
@@ -436,7 +426,7 @@ def _event(
     if written.stop == "context_full" and not written.token_ids:
         return ModelFailed(0, ask.effect_id, "context_full", "no room is left for an answer", written.prompt)
     if not written.complete and not written.token_ids and written.stop == "limit":
-        return ModelFailed(0, ask.effect_id, "engine", f"no call fits into the {ask.max_tokens} tokens that are left")
+        return ModelFailed(0, ask.effect_id, "engine", f"{NO_ROOM} the {ask.max_tokens} tokens that are left")
     usage = Usage(
         prompt=written.prompt,
         evaluated=evaluated,

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 # A token e**-20 times as likely as the first is never drawn: 262,144 of them together have a chance of 1 in 1,800.
 FAINTEST = 20.0
 
+TOP_P = 0.95
+"""The share of the likeliest tokens among which is drawn, where nothing else is said."""
+
 Logits = NDArray[np.float32]
 
 
@@ -52,7 +55,7 @@ class Greedy:
 class Seeded:
     """A draw at a temperature among the likeliest tokens that together have the share `top_p`."""
 
-    def __init__(self, seed: int, *, temperature: float = 0.7, top_p: float = 0.95) -> None:
+    def __init__(self, seed: int, *, temperature: float = 0.7, top_p: float = TOP_P) -> None:
         if not (temperature > 0 and 0 < top_p <= 1):
             raise ValueError(f"temperature {temperature} must be above 0, and top_p {top_p} in 0 < p <= 1")
         self._seed = seed & (2**64 - 1)
@@ -79,3 +82,8 @@ class Seeded:
 
 
 GREEDY = Greedy()
+
+
+def sampler_of(seed: int, temperature: float, top_p: float) -> Sampler:
+    """The sampler of an ask: greedy at temperature 0."""
+    return Seeded(seed, temperature=temperature, top_p=top_p) if temperature else GREEDY

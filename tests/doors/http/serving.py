@@ -40,8 +40,7 @@ class Serving:
 
     def __init__(self, door: HttpDoor) -> None:
         self.door = door
-        name = door.sockets[0].getsockname()
-        self.port = 0 if isinstance(name, str) else name[1]
+        self.port = door.sockets[0].getsockname()[1]
 
     def ask(self, method: str, path: str, body: Any = None, key: str = ANNE, **headers: str) -> tuple[int, Any]:
         """Send one request; return the status and what was answered."""
@@ -116,7 +115,6 @@ def serving(
     limits: WireLimits | None = None,
     model: Model | None = None,
     config: Path | None = None,
-    unix: Path | None = None,
 ) -> Iterator[Serving]:
     """Serve one agent on a free port until the block ends."""
     root.mkdir(parents=True, exist_ok=True)
@@ -125,7 +123,7 @@ def serving(
         agents=(str(root / "garden.py"),),
         root=root,
         config=config,
-        where=Where(port=0, unix=unix),
+        where=Where(port=0),
         keys=None if keys is None else Keys(keys),
         limits=limits or WireLimits(),
     )
