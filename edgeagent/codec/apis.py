@@ -10,7 +10,8 @@ import msgspec
 from edgeagent.codec import chat, messages, responses
 from edgeagent.codec.conversation import ApiName, Conversation, Reply
 from edgeagent.codec.failures import Failure
-from edgeagent.codec.stream import Reading, Stream, decoded
+from edgeagent.codec.reading import Reading
+from edgeagent.codec.stream import Stream, decoded
 from edgeagent.errors import ConfigError
 
 

@@ -57,18 +57,22 @@ class Failure(msgspec.Struct, frozen=True, gc=False):
     code: str = ""
 
 
+CUT_SHORT = Failure("cut_short", "the answer ended before its end")
+TOO_LARGE = Failure("too_large", "the answer is larger than any that is taken")
+
+
 def failure_of(status: int, headers: Mapping[str, str], body: bytes) -> Failure:
-    """Return what an answer with an error's status means; any bytes, any headers."""
+    """Return what a body that is no reply means, with the status and the headers it came with; any bytes."""
     head = {name.lower(): value for name, value in headers.items()}
     wait = _wait_ms(head)
     body = body[:BODY_BYTES_MAX]
     if _is_html(body, head.get("content-type", "")):
         title = re.search(rb"<title[^>]*>([^<]{1,300})", body, re.IGNORECASE)
         said = safe_text(title[1] if title else b"without a title")
-        kind = _of_status(status) if status in (401, 403, 407, 429, 503) else "html"
+        by_status = _of_status(status)
+        kind: Kind = by_status if by_status in ("credential", "rate_limited", "overloaded") else "html"
         return Failure(kind, f"a page of HTML came in place of the model's answer: {said}", status, wait)
-    value = read_any(body)
-    error = error_in(value)
+    error = error_in(read_any(body))
     if error is None:
         said = safe_text(body) if body.strip() else "no text"
         return Failure(_of_status(status), f"the server answered {status}: {said}", status, wait)
@@ -89,36 +93,37 @@ def error_in(value: Any) -> dict[str, Any] | None:
         return {"message": error, "code": value.get("code")}
     if value.get("type") == "error" or value.get("object") == "error":
         return value
-    for name in ("detail", "message"):  # FastAPI's and others'.
-        if name in value and not {"choices", "output", "content"} & value.keys():
-            said = value[name]
-            return {"message": said if isinstance(said, str) else str(said), "code": value.get("code")}
-    return None
+    said = value.get("detail", value.get("message"))  # FastAPI's and others'.
+    if not isinstance(said, str | list) or {"choices", "output", "content"} & value.keys():
+        return None
+    return {"message": said if isinstance(said, str) else str(said), "code": value.get("code")}
 
 
 def failure_in(error: dict[str, Any], status: int = 0) -> Failure:
     """Return what an error object means. Where it came in a stream with status 200, its own code stands for a status."""
-    code, kind = error.get("code"), error.get("type")
-    if isinstance(code, int) and not isinstance(code, bool) and status in (0, 200) and 400 <= code <= 599:
+    code = error.get("code")
+    if isinstance(code, int) and not isinstance(code, bool) and status in (0, 200):
         status = code
-    word = next((readable(each) for each in (code, kind, error.get("status")) if isinstance(each, str) and each), "")
-    words = " ".join(each for each in (code, kind, error.get("status")) if isinstance(each, str)).lower()
+    status = status if 400 <= status <= 599 else 0
+    words = [
+        readable(each) for each in (code, error.get("type"), error.get("status")) if isinstance(each, str) and each
+    ]
     message = error.get("message")
     said = readable(message) if isinstance(message, str) else ""
-    status = status if 400 <= status <= 599 else 0
     return Failure(
-        _kind_of(words, said.lower(), status),
-        f"the server says: {safe_text(said or word or 'an error without a text')}",
+        _kind_of(" ".join(words).lower(), said.lower(), status),
+        f"the server says: {safe_text(said or ' '.join(words) or 'an error without a text')}",
         status,
         _wait_in(error, said),
-        safe_text(word)[:60],
+        safe_text(words[0])[:60] if words else "",
     )
 
 
 def malformed(what: str, found: bytes | str = b"") -> Failure:
     """Return the failure for bytes that are not what the API promises; says what, and shows the beginning."""
-    quoted = f": {safe_text(found[:200])}" if found else ""
-    return Failure("malformed", f"the server's answer {what}{quoted}")
+    return Failure(
+        "malformed", f"the server's answer {what}: {safe_text(found)}" if found else f"the server's answer {what}"
+    )
 
 
 _KEY_LIKE = re.compile(
@@ -129,10 +134,14 @@ _KEY_LIKE = re.compile(
 
 def safe_text(text: str | bytes) -> str:
     """Return one line of a server's words, of bounded length, with whatever looks like a key left out."""
-    line = shown(" ".join(readable(text[: 4 * TEXT_CHARS_MAX]).split()))
-    line = _KEY_LIKE.sub("(left out)", line)
+    words = readable(text[: 4 * TEXT_CHARS_MAX]).split()
+    if len(text) > 4 * TEXT_CHARS_MAX:
+        words.pop()  # It may be the beginning of a key that is known by its length.
+    line = _KEY_LIKE.sub("(left out)", shown(" ".join(words)))
     return line if len(line) <= TEXT_CHARS_MAX else line[:TEXT_CHARS_MAX] + "…"
 
+
+# -- whose fault -----------------------------------------------------------------------------------------------------
 
 _BY_WORD: tuple[tuple[Kind, tuple[str, ...]], ...] = (
     ("too_long", ("context_length_exceeded", "exceed_context_size", "model_context_window_exceeded")),
@@ -140,12 +149,30 @@ _BY_WORD: tuple[tuple[Kind, tuple[str, ...]], ...] = (
     ("rate_limited", ("rate_limit", "resource_exhausted", "too_many_requests")),
     ("overloaded", ("overloaded", "unavailable", "slow_down")),
     ("credential", ("authentication", "invalid_api_key", "permission", "unauthenticated", "unauthorized")),
-    ("not_found", ("not_found", "model_not_found")),
+    ("not_found", ("not_found",)),
     ("too_large", ("request_too_large",)),
     ("server", ("server_error", "api_error", "internal")),
     ("bad_request", ("invalid_request", "invalid_argument", "bad_request", "invalid_prompt")),
 )
 """What a server's word for an error means, the first that fits."""
+
+_BY_STATUS: dict[int, Kind] = {
+    401: "credential",
+    402: "quota",
+    403: "credential",
+    404: "not_found",
+    405: "not_found",
+    407: "credential",
+    410: "not_found",
+    413: "too_large",
+    408: "overloaded",
+    425: "overloaded",
+    429: "rate_limited",
+    502: "overloaded",
+    503: "overloaded",
+    504: "overloaded",
+    529: "overloaded",
+}
 
 _TOO_LONG = re.compile(
     r"context (?:length|size|window)|maximum context|exceeds? the (?:available )?(?:model'?s )?context"
@@ -164,33 +191,16 @@ def _kind_of(words: str, said: str, status: int) -> Kind:
 
 
 def _of_status(status: int) -> Kind:
-    match status:
-        case 401 | 403 | 407:
-            return "credential"
-        case 402:
-            return "quota"
-        case 404 | 405 | 410:
-            return "not_found"
-        case 413:
-            return "too_large"
-        case 429:
-            return "rate_limited"
-        case 502 | 503 | 504 | 529 | 408 | 425:
-            return "overloaded"
-        case _ if 400 <= status < 500:
-            return "bad_request"
-        case _ if 500 <= status < 600:
-            return "server"
-        case _:
-            return "malformed"
+    by_class: dict[int, Kind] = {4: "bad_request", 5: "server"}
+    return _BY_STATUS.get(status) or by_class.get(status // 100, "malformed")
 
 
 def _is_html(body: bytes, content_type: str) -> bool:
-    start = body.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    start = body.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     return start == b"<" or ("text/html" in content_type.lower() and start not in (b"{", b"["))
 
 
-# -- how long to wait ----------------------------------------------------------------------------------------------
+# -- how long to wait ------------------------------------------------------------------------------------------------
 
 _DURATION = re.compile(
     r"(?:(\d+(?:\.\d*)?)d)?(?:(\d+(?:\.\d*)?)h)?(?:(\d+(?:\.\d*)?)m(?!s))?(?:(\d+(?:\.\d*)?)s)?(?:(\d+(?:\.\d*)?)ms)?"
@@ -199,14 +209,6 @@ _UNITS_MS = (86_400_000, 3_600_000, 60_000, 1_000, 1)
 _NUMBER = re.compile(r"\d{1,16}(?:\.\d{0,9})?")
 _HTTP_DATE = re.compile(r"\w{3}, (\d\d) (\w{3}) (\d{4}) (\d\d):(\d\d):(\d\d) GMT", re.ASCII)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_RESETS = (
-    "x-ratelimit-reset",
-    "x-ratelimit-reset-requests",
-    "x-ratelimit-reset-tokens",
-    "anthropic-ratelimit-requests-reset",
-    "anthropic-ratelimit-tokens-reset",
-    "ratelimit-reset",
-)
 
 
 def _wait_ms(head: Mapping[str, str]) -> int:
@@ -215,24 +217,23 @@ def _wait_ms(head: Mapping[str, str]) -> int:
     millis = head.get("retry-after-ms", "").strip()
     if _NUMBER.fullmatch(millis):
         return _bounded(float(millis))
-    after = head.get("retry-after", "").strip()
-    if after and (wait := _one_wait(after, now_ms)) >= 0:
+    if (wait := _one_wait(head.get("retry-after", ""), now_ms)) >= 0:
         return wait
-    empty = [name for name in _RESETS if head.get(name.replace("reset", "remaining"), "").strip() == "0"]
-    waits = (_one_wait(head[name].strip(), now_ms) for name in empty or _RESETS if name in head)
-    return max(waits, default=-1)
+    resets = [name for name in head if "ratelimit" in name and "reset" in name]
+    empty = [name for name in resets if head.get(name.replace("reset", "remaining"), "").strip() == "0"]
+    return max((_one_wait(head[name], now_ms) for name in empty or resets), default=-1)
 
 
 def _one_wait(text: str, now_ms: int) -> int:
     """Seconds, a duration such as `6m0s`, a date, or seconds or milliseconds of an epoch."""
+    text = text.strip()[:60]
     if _NUMBER.fullmatch(text):
         number = float(text)
         if number < 1e9:
             return _bounded(number * 1000)
         epoch_ms = number if number > 1e11 else number * 1000
         return _bounded(epoch_ms - now_ms) if now_ms >= 0 else -1
-    parts = _DURATION.fullmatch(text) if len(text) < 60 else None
-    if text and parts:
+    if text and (parts := _DURATION.fullmatch(text)):
         return _bounded(sum(float(n) * unit for n, unit in zip(parts.groups(), _UNITS_MS, strict=True) if n))
     date_ms = _date_ms(text)
     return _bounded(date_ms - now_ms) if date_ms >= 0 and now_ms >= 0 else -1
@@ -254,12 +255,10 @@ def _date_ms(text: str) -> int:
 def _wait_in(error: dict[str, Any], said: str) -> int:
     """The wait that only the body names: Google's `retryDelay`, and what OpenAI writes into the sentence."""
     details = error.get("details")
-    for each in details if isinstance(details, list) else ():
-        delay = each.get("retryDelay") if isinstance(each, dict) else None
-        if isinstance(delay, str) and (wait := _one_wait(delay, -1)) >= 0:
-            return wait
+    delays = [each.get("retryDelay") for each in details if isinstance(each, dict)] if isinstance(details, list) else []
     found = re.search(r"(?:try again|retry) in ([\dhms.]{1,20}?)\.?(?:\s|$)", said)
-    return _one_wait(found[1], -1) if found else -1
+    texts = [each for each in (*delays, found and found[1]) if isinstance(each, str)]
+    return max((_one_wait(each, -1) for each in texts), default=-1)
 
 
 def _bounded(wait_ms: float) -> int:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import orjson
 
 from edgeagent.core.text import readable
 
-UNREADABLE: Any = object()
-"""What is returned for bytes that are no JSON at all."""
+DEPTH_MAX = 200
+"""The deepest nesting that is read: orjson writes no deeper than 254."""
+
+_LONG_NUMBER = re.compile(rb"\d{19}")
+"""A number that may have more digits than orjson keeps."""
 
 
 def write(value: Any) -> bytes:
@@ -26,26 +30,35 @@ def write_text(value: Any) -> str:
     return write(value).decode()
 
 
-def read_any(content: bytes | str) -> Any:
-    """Return the value, or UNREADABLE.
-
-    Half a surrogate pair, NaN and bytes that are not UTF-8 are what careless servers write into good JSON: such a text
-    is read with U+FFFD in their place.
-    """
-    try:
-        return orjson.loads(content)
-    except orjson.JSONDecodeError:
-        pass
-    try:
-        return _whole(json.loads(readable(content)))
-    except (ValueError, RecursionError):
-        return UNREADABLE
-
-
 def read_object(content: bytes | str) -> dict[str, Any] | None:
-    """Return the JSON object, or None where it is no object."""
+    """Return the JSON object, or None where it is none or nested too deep."""
     value = read_any(content)
     return value if isinstance(value, dict) else None
+
+
+def read_any(content: bytes | str) -> Any:
+    """Return the value, or None where there is none.
+
+    Half a surrogate pair, NaN and bytes that are not UTF-8 are what careless servers write into good JSON: such a text
+    is read with U+FFFD or null in their place.
+    """
+    content = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
+    try:
+        value = orjson.loads(content)
+        if _LONG_NUMBER.search(content):
+            value = json.loads(content)
+    except (ValueError, RecursionError):
+        try:
+            value = _whole(json.loads(content.decode("utf-8", "replace")))
+        except (ValueError, RecursionError):
+            return None
+    is_flat = content.count(b"{") + content.count(b"[") <= DEPTH_MAX
+    return value if is_flat or _fits(value, DEPTH_MAX) else None
+
+
+def _fits(value: Any, depth: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return depth > 0 and all(_fits(each, depth - 1) for each in inner if isinstance(each, dict | list))
 
 
 def _whole(value: Any) -> Any:
@@ -55,7 +68,7 @@ def _whole(value: Any) -> Any:
         case float() if value != value or value in (float("inf"), float("-inf")):
             return None
         case dict():
-            return {readable(name) if isinstance(name, str) else name: _whole(each) for name, each in value.items()}
+            return {_whole(name): _whole(each) for name, each in value.items()}
         case list() | tuple():
             return [_whole(each) for each in value]
         case _:

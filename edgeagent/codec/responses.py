@@ -1,31 +1,31 @@
-"""OpenAI's responses: a conversation → the body of a request; the body of a response → deltas and a reply."""
+"""OpenAI's responses: a conversation → the body of a request; what comes back → a reply."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from edgeagent.codec.conversation import Conversation, Delta, Ended, FromModel, FromTool, FromUser, Kept, Reply
-from edgeagent.codec.failures import Failure, failure_in, malformed
-from edgeagent.codec.json_text import read_any, write, write_text
-from edgeagent.codec.pieces import CallPieces, Pieces, fields, number, objects, word
-from edgeagent.codec.sse import SseEvent
-from edgeagent.codec.stream import CUT_SHORT, event_value
-from edgeagent.core.values import Usage
+from edgeagent.codec.conversation import Conversation, FromModel, FromTool, FromUser, ToolOffer, Turn
+from edgeagent.codec.failures import failure_in
+from edgeagent.codec.json_text import read_any, write
+from edgeagent.codec.reading import Broken, CallPieces, Reading, fields, lacking, objects, usage_of, word
 
-# -- a conversation → bytes ----------------------------------------------------------------------------------------
+# -- a conversation → bytes ------------------------------------------------------------------------------------------
 
 
 def encode(conversation: Conversation) -> bytes:
     """Return the body of the request. A seed and stops are left out: this API has none.
 
-    `store` is false, so that the server keeps nothing; what it would have kept comes back encrypted where it can.
+    `store` is false, so that the server keeps nothing of it.
     """
-    body: dict[str, Any] = {"model": conversation.model, "input": _items(conversation.turns), "store": False}
+    items = [item for turn in conversation.turns for item in _items(turn)]
+    body: dict[str, Any] = {"model": conversation.model, "input": items, "store": False}
     if conversation.system:
         body["instructions"] = conversation.system
     if conversation.tools:
         body["tools"] = [_tool(tool) for tool in conversation.tools]
-        body["tool_choice"] = _choice(conversation)
+        body["tool_choice"] = {"either": "auto", "call": "required", "answer": "none"}[conversation.choice]
+        if conversation.only:
+            body["tool_choice"] = {"type": "function", "name": conversation.only}
         if not conversation.parallel:
             body["parallel_tool_calls"] = False
     if conversation.answer is not None:
@@ -41,197 +41,133 @@ def encode(conversation: Conversation) -> bytes:
     return write(body | dict(conversation.extra))
 
 
-def _items(turns: tuple[FromUser | FromModel | FromTool, ...]) -> list[Any]:
-    return [item for turn in turns for item in _items_of(turn)]
-
-
-def _items_of(turn: FromUser | FromModel | FromTool) -> list[Any]:
+def _items(turn: Turn) -> list[Any]:
     match turn:
         case FromUser():
             return [{"role": "user", "content": turn.text}]
         case FromTool():
             return [{"type": "function_call_output", "call_id": turn.call_id, "output": turn.text}]
         case FromModel():
-            kept = turn.kept
-            if kept is not None and kept.api == "responses" and isinstance(items := read_any(kept.body), list):
-                return items
-            said: list[Any] = [{"role": "assistant", "content": turn.text}] if turn.text else []
+            kept = read_any(turn.kept.body) if turn.kept is not None and turn.kept.api == "responses" else None
+            if isinstance(kept, list):
+                return kept
+            # OpenAI takes a plain text here as well; llama.cpp's server takes nothing but parts.
+            parts = [{"type": "output_text", "text": turn.text}]
+            said: list[Any] = [{"type": "message", "role": "assistant", "content": parts}] if turn.text else []
             return said + [
                 {"type": "function_call", "call_id": call.id, "name": call.tool, "arguments": call.arguments}
                 for call in turn.calls
             ]
 
 
-def _tool(tool: Any) -> dict[str, Any]:
+def _tool(tool: ToolOffer) -> dict[str, Any]:
     offer = {"type": "function", "name": tool.name, "description": tool.about, "parameters": tool.schema}
     return offer | {"strict": tool.strict}  # Left out, this API takes it for true.
 
 
-def _choice(conversation: Conversation) -> Any:
-    if conversation.only:
-        return {"type": "function", "name": conversation.only}
-    return {"either": "auto", "call": "required", "answer": "none"}[conversation.choice]
+# -- bytes → a reply -------------------------------------------------------------------------------------------------
 
 
-# -- bytes → a reply -----------------------------------------------------------------------------------------------
-
-
-class ResponsesReading:
+class ResponsesReading(Reading):
     """One reply of responses, as far as it has come.
 
     Items are told apart by their place in the output or, where a server leaves it out, by their id. What was streamed
     of an item is not told again when the item comes whole, and what was not streamed is told then.
     """
 
+    api = "responses"
+
     def __init__(self) -> None:
-        self.done = False
-        self._pieces = Pieces()
+        super().__init__()
         self._calls: dict[str, CallPieces] = {}
         self._told: set[tuple[str, str]] = set()
         self._items: dict[str, dict[str, Any]] = {}
-        self._response: dict[str, Any] = {}
-        self._model = self._id = ""
 
-    def take(self, events: list[SseEvent], out: list[Delta]) -> None:
-        """Read events, up to the one that ends the reply."""
-        for event in events:
-            if self.done:
-                return
-            if event.data == b"[DONE]":  # llama.cpp's server adds the other API's end.
-                self.end(out)
-                return
-            value = event_value(event, out)
-            if value is None:
-                self.done = True
-            else:
-                self._take_event(value, out)
-
-    def take_whole(self, value: dict[str, Any], out: list[Delta]) -> None:
-        """Read a reply that was not streamed."""
-        if not isinstance(value.get("output"), list):
-            self._fail(malformed("has no output", write(value)), out)
-        else:
-            self._finished(value, out)
-
-    def end(self, out: list[Delta]) -> None:
-        """Read the end of the bytes: only its last event makes a reply whole."""
-        self._fail(CUT_SHORT, out)
-
-    def reply(self) -> Reply:
-        """Return what has come so far, as a reply."""
-        pieces = self._pieces
-        items = self._response.get("output") or list(self._items.values())
-        return Reply(
-            text="".join(pieces.texts),
-            reasoning="".join(pieces.thoughts),
-            refusal="".join(pieces.refusals),
-            calls=tuple(call.call() for call in pieces.calls),
-            usage=_usage(self._response),
-            ended=self._ended(),
-            model=self._model,
-            id=self._id,
-            kept=Kept("responses", write_text(items)),
-        )
-
-    def _take_event(self, value: dict[str, Any], out: list[Delta]) -> None:
-        key, kind = _key(value), value.get("type")
-        match kind:
+    def take_value(self, value: dict[str, Any]) -> None:
+        """Read one event."""
+        item = fields(value.get("item"))
+        key, piece = _key(value, item), value.get("delta")
+        match value.get("type"):
             case "response.output_text.delta":
                 self._told.add((key, "text"))
-                self._pieces.say(value.get("delta"), out)
+                self.say(piece)
             case "response.refusal.delta":
                 self._told.add((key, "refusal"))
-                self._pieces.refuse(value.get("delta"), out)
+                self.refuse(piece)
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
                 self._told.add((key, "reasoning"))
-                self._pieces.think(value.get("delta"), out)
+                self.think(piece)
             case "response.function_call_arguments.delta":
                 self._told.add((key, "arguments"))
-                if (call := self._call(key)) is not None:
-                    self._pieces.argue(call, value.get("delta"), out)
+                self.argue(self._call(key), piece)
             case "response.output_item.added":
-                item = fields(value.get("item"))
-                if item.get("type") == "function_call" and (call := self._call(_key(value, item))) is not None:
-                    self._pieces.name(call, item.get("call_id"), item.get("name"), out)
+                if item.get("type") == "function_call":
+                    self.name(self._call(key), item.get("call_id"), item.get("name"))
             case "response.output_item.done":
-                item = fields(value.get("item"))
-                self._items[_key(value, item)] = item
-                self._take_item(_key(value, item), item, out)
+                self._take_item(key, item)
             case "response.created":
-                response = fields(value.get("response"))
-                self._id, self._model = word(response.get("id")), word(response.get("model"))
+                self._take_response(fields(value.get("response")))
             case "response.completed" | "response.incomplete" | "response.failed":
-                self._finished(fields(value.get("response")), out)
+                self.take_body(fields(value.get("response")))
+                self.finished()
             case _:
                 pass  # Progress, parts that begin and end, tools of the server's own, and what comes to be added.
 
-    def _call(self, key: str) -> CallPieces | None:
-        if key not in self._calls and (call := self._pieces.new_call()) is not None:
-            self._calls[key] = call
-        return self._calls.get(key)
+    def take_body(self, value: dict[str, Any]) -> None:
+        """Read a whole response: all of it where nothing was streamed."""
+        self._take_response(value)
+        if value.get("status") == "failed":
+            raise Broken(failure_in(fields(value.get("error")) or {"message": "it failed and says not why"}))
+        if not isinstance(value.get("output"), list) and not self._items:
+            raise lacking("output", value)
+        why = word(fields(value.get("incomplete_details")).get("reason"))
+        self.finish = why if value.get("status") == "incomplete" else "completed"
+        if not self._items:  # Items that came whole are not looked for again under another key.
+            for place, item in enumerate(objects(value.get("output"))):
+                keys = (str(place), word(item.get("id")), word(item.get("call_id")))
+                self._take_item(next((key for key in keys if self._knows(key)), keys[0]), item)
 
-    def _take_item(self, key: str, item: dict[str, Any], out: list[Delta]) -> None:
+    def kept(self) -> list[dict[str, Any]]:
+        """Return the items as they go back."""
+        return list(self._items.values())
+
+    def _take_response(self, response: dict[str, Any]) -> None:
+        self.id, self.model = word(response.get("id")) or self.id, word(response.get("model")) or self.model
+        if usage := fields(response.get("usage")):
+            self.usage = usage_of(usage)
+
+    def _knows(self, key: str) -> bool:
+        return key in self._calls or any(told == key for told, _ in self._told)
+
+    def _call(self, key: str) -> CallPieces:
+        if key not in self._calls:
+            self._calls[key] = self.new_call()
+        return self._calls[key]
+
+    def _take_item(self, key: str, item: dict[str, Any]) -> None:
         """What of a whole item has not been told."""
+        self._items[key] = item
         match item.get("type"):
             case "message":
                 for part in objects(item.get("content")):
                     if (key, "text") not in self._told:
-                        self._pieces.say(part.get("text"), out)
+                        self.say(part.get("text"))
                     if (key, "refusal") not in self._told:
-                        self._pieces.refuse(part.get("refusal"), out)
+                        self.refuse(part.get("refusal"))
             case "reasoning" if (key, "reasoning") not in self._told:
                 for part in (*objects(item.get("summary")), *objects(item.get("content"))):
-                    self._pieces.think(part.get("text"), out)
-            case "function_call" if (call := self._call(key)) is not None:
-                self._pieces.name(call, item.get("call_id"), item.get("name"), out)
+                    self.think(part.get("text"))
+            case "function_call":
+                self.name(self._call(key), item.get("call_id"), item.get("name"))
                 if (key, "arguments") not in self._told:
-                    self._pieces.argue(call, item.get("arguments"), out)
+                    self.argue(self._call(key), item.get("arguments"))
             case _:
                 pass
         self._told |= {(key, what) for what in ("text", "refusal", "reasoning", "arguments")}
 
-    def _finished(self, response: dict[str, Any], out: list[Delta]) -> None:
-        self._response = response
-        self._id, self._model = word(response.get("id")) or self._id, word(response.get("model")) or self._model
-        if response.get("status") == "failed":
-            error = fields(response.get("error")) or {"message": "it failed and says not why"}
-            self._fail(failure_in(error), out)
-            return
-        if not self._items:  # Items that came whole are not looked for again under another key.
-            for place, item in enumerate(objects(response.get("output"))):
-                keys = (str(place), word(item.get("id")))
-                known = next((key for key in keys if key in self._calls or (key, "text") in self._told), keys[0])
-                self._take_item(known, item, out)
-        self.done = True
-        self._pieces.end(out)
-        if (usage := _usage(response)) is not None:
-            out.append(usage)
-        out.append(self._ended())
 
-    def _ended(self) -> Ended:
-        if self._response.get("status") == "incomplete":
-            why = word(fields(self._response.get("incomplete_details")).get("reason"))
-            return Ended({"max_output_tokens": "limit", "content_filter": "filtered"}.get(why, "other"), why)  # type: ignore[arg-type] # mypy takes the table's values for any texts
-        if self._pieces.calls:
-            return Ended("calls", "completed")
-        return Ended("refused" if self._pieces.refusals else "end", "completed")
-
-    def _fail(self, failure: Failure, out: list[Delta]) -> None:
-        self.done = True
-        out.append(failure)
-
-
-def _key(value: dict[str, Any], item: dict[str, Any] | None = None) -> str:
+def _key(value: dict[str, Any], item: dict[str, Any]) -> str:
     place = value.get("output_index")
     if isinstance(place, int):
         return str(place)
-    return word(value.get("item_id")) or word((item or {}).get("id")) or word((item or {}).get("call_id"))
-
-
-def _usage(response: dict[str, Any]) -> Usage | None:
-    usage = fields(response.get("usage"))
-    if not usage:
-        return None
-    prompt = number(usage.get("input_tokens"))
-    cached = number(fields(usage.get("input_tokens_details")).get("cached_tokens"))
-    return Usage(prompt, max(prompt - cached, 0), number(usage.get("output_tokens")))
+    return word(value.get("item_id")) or word(item.get("id")) or word(item.get("call_id"))

@@ -6,33 +6,23 @@ HTML are read when they have ended. The last delta is Ended or Failure; after it
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import re
 
 from edgeagent.codec.conversation import Delta, Reply
-from edgeagent.codec.failures import Failure, error_in, failure_in, failure_of, malformed
+from edgeagent.codec.failures import CUT_SHORT, TOO_LARGE, Failure, error_in, failure_of, malformed
 from edgeagent.codec.json_text import read_object
-from edgeagent.codec.sse import SseEvent, SseReader
+from edgeagent.codec.reading import Reading
+from edgeagent.codec.sse import SseReader
 
 REPLY_BYTES_MAX = 1 << 24
 """The most of one response: some 60,000 tokens, each in an event of its own."""
 
+_BEGIN_BYTES = 1 << 10
+"""The most that is kept of a body's beginning, to show it if it is nothing that we know."""
 
-class Reading(Protocol):
-    """What one API's events come to. Every call adds deltas to `out`; after Ended or Failure `done` is true."""
-
-    done: bool
-
-    def take(self, events: list[SseEvent], out: list[Delta]) -> None:
-        """Read events, up to the one that ends the reply."""
-
-    def take_whole(self, value: dict[str, Any], out: list[Delta]) -> None:
-        """Read a reply that was not streamed."""
-
-    def end(self, out: list[Delta]) -> None:
-        """Read the end of the bytes."""
-
-    def reply(self) -> Reply:
-        """Return what has come so far, as a reply."""
+_PLAIN = re.compile(rb"(?:\xef\xbb\xbf)?\s*[{\[<]")
+_UNDECIDED = re.compile(rb"(?:\xef|\xef\xbb|(?:\xef\xbb\xbf)?\s*)")
+_EVENTS = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?::|data|event|id|retry|error:)")
 
 
 class Stream:
@@ -42,113 +32,69 @@ class Stream:
         self._reading = reading
         self._sse = SseReader()
         self._left = bytes_max
-        self._start = b""
-        self._plain: list[bytes] | None = None
-        self._is_events = False
-        self._failure: Failure | None = None
+        self._begin = b""
+        self._plain: list[bytes] | None = None  # A body that is no stream of events.
+        self._is_decided = False
 
     def feed(self, chunk: bytes) -> list[Delta]:
         """Return what these bytes of the body add."""
-        out: list[Delta] = []
-        if self._is_over or not chunk:
-            return out
-        overlong = len(chunk) > self._left
+        reading = self._reading
+        if reading.done:
+            return []
+        is_overlong = len(chunk) > self._left
         chunk = chunk[: self._left]
         self._left -= len(chunk)
-        if self._is_events or self._begins_with_events(chunk):
-            chunk, self._start = (self._start + chunk, b"") if self._start else (chunk, b"")
-            self._reading.take(self._sse.feed(chunk), out)
-            overlong = overlong or self._sse.overlong
-        elif self._plain is not None:
+        if not self._is_decided:
+            self._decide(chunk)
+        if self._plain is not None:
             self._plain.append(chunk)
-        self._note(out)
-        if overlong and not self._is_over:
-            self._fail(Failure("too_large", "the answer is larger than any that is taken"), out)
-        return out
+        else:
+            reading.take(self._sse.feed(chunk))
+        if is_overlong or self._sse.overlong:
+            reading.fail(TOO_LARGE)
+        return self._told()
 
     def close(self) -> list[Delta]:
         """Return what is still to come now that the body has ended, whichever way."""
-        out: list[Delta] = []
-        if self._is_over:
-            return out
+        reading = self._reading
+        if reading.done:
+            return []
         if self._plain is not None:
-            self._close_plain(b"".join(self._plain), out)
+            body = b"".join(self._plain)
+            value = read_object(body)
+            if value is None or error_in(value) is not None:
+                reading.fail(failure_of(200, {}, body))
+            else:
+                reading.take_whole(value)
         else:
-            self._reading.take(self._sse.feed(self._start) + self._sse.close(), out)
-        if not self._is_over and not (out and isinstance(out[-1], Failure)):
-            self._reading.end(out)
-        self._note(out)
-        return out
+            reading.take(self._sse.close())
+            if self._begin.strip() and not _EVENTS.match(self._begin):
+                reading.fail(malformed("is neither events nor JSON", self._begin))
+            if not reading.done:
+                reading.end()
+        return self._told()
 
     def reply(self) -> Reply | Failure:
         """Return the whole reply, or why there is none."""
-        if self._failure is not None:
-            return self._failure
-        return self._reading.reply() if self._reading.done else CUT_SHORT
+        if self._reading.done:
+            return self._reading.failure or self._reading.reply()
+        return CUT_SHORT
 
-    @property
-    def _is_over(self) -> bool:
-        return self._reading.done or self._failure is not None
+    def _told(self) -> list[Delta]:
+        told, self._reading.out = self._reading.out, []
+        return told
 
-    def _begins_with_events(self, chunk: bytes) -> bool:
-        """Whether this is a stream of events; decided by the first byte that is not blank."""
-        if self._plain is not None:
-            return False
-        start = self._start + chunk
-        first = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-        if first in (b"{", b"[", b"<"):
-            self._plain = [self._start]
-            return False
-        if not first or (len(start) < 3 and b"\xef\xbb\xbf".startswith(start)):
-            self._start = start
-            return False
-        self._is_events = True
-        return True
-
-    def _close_plain(self, body: bytes, out: list[Delta]) -> None:
-        value = read_object(body)
-        if value is None or error_in(value) is not None:
-            self._fail(failure_of(200, {}, body), out)
-        else:
-            self._reading.take_whole(value, out)
-
-    def _note(self, out: list[Delta]) -> None:
-        if out and isinstance(out[-1], Failure):
-            self._failure = out[-1]
-
-    def _fail(self, failure: Failure, out: list[Delta]) -> None:
-        self._failure = failure
-        out.append(failure)
-
-
-CUT_SHORT = Failure("cut_short", "the answer ended before its end")
+    def _decide(self, chunk: bytes) -> None:
+        """Find out by the first bytes what comes. Until then they are given to the reader of events, which waits, too."""
+        before, self._begin = self._begin, (self._begin + chunk)[:_BEGIN_BYTES]
+        if _PLAIN.match(self._begin):
+            self._plain = [before]
+        self._is_decided = not _UNDECIDED.fullmatch(self._begin)
 
 
 def decoded(reading: Reading, body: bytes) -> Reply | Failure:
     """Return the reply that a body carries which was not streamed."""
-    value = read_object(body)
-    if value is None or error_in(value) is not None:
-        return failure_of(200, {}, body)
-    out: list[Delta] = []
-    reading.take_whole(value, out)
-    if out and isinstance(out[-1], Failure):
-        return out[-1]
-    return reading.reply()
-
-
-def event_value(event: SseEvent, out: list[Delta]) -> dict[str, Any] | None:
-    """Return the object of an event; None after a failure, which is in `out`: no JSON, or an error that it carries."""
-    value = read_object(event.data)
-    if value is None:
-        if event.name == b"error":
-            out.append(failure_in({"message": event.data.decode(errors="replace")}))
-        else:
-            out.append(malformed("has an event that is no JSON object", event.data))
-        return None
-    error = error_in(value)
-    if error is None and event.name == b"error":
-        error = value
-    if error is not None:
-        out.append(failure_in(error))
-        return None
-    return value
+    stream = Stream(reading)
+    stream.feed(body)
+    stream.close()
+    return stream.reply()
