@@ -123,7 +123,7 @@ class _Chunk(msgspec.Struct, gc=False):
 
 
 _usual = msgspec.json.Decoder(_Chunk).decode
-"""Reads the usual chunk: one choice, and in its delta no field but these. Every other one raises, and is read slowly."""
+"""Reads the usual chunk: one choice, and in its delta no field but these. Any other raises, and is read slowly."""
 
 _KNOWN = frozenset({"role", "content", "refusal", "tool_calls", "function_call"})
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
@@ -191,11 +191,12 @@ class ChatReading(Reading):
             message["refusal"] = "".join(self.refusals)
         if self._thoughts_name:
             message[self._thoughts_name] = "".join(self.thoughts)
-        for written, call in zip(message.get("tool_calls", ()), self.calls, strict=True):
+        for sent, call in zip(message.get("tool_calls", ()), self.calls, strict=True):
             vendors = joined(call.fields)
-            written["function"] |= vendors.pop("function", {})
-            written |= vendors
-        return message | joined(self._fields)
+            sent["function"].update(vendors.pop("function", {}))
+            sent.update(vendors)
+        message.update(joined(self._fields))
+        return message
 
     def _take_delta(self, delta: dict[str, Any]) -> None:
         name = self._thoughts_name or next((each for each in _THOUGHTS if isinstance(delta.get(each), str)), "")

@@ -1,4 +1,4 @@
-"""Conversation with a remote model, and what comes back of it: the values that all three APIs are written from and read to.
+"""Conversation with a remote model, and what comes back: the values that all three APIs are written from and read to.
 
 Whatever a server sends that we have no name for is kept (`Kept`) and goes back in the same API's next request as it
 came: signatures of reasoning and vendors' own fields are only worth something unchanged.
@@ -18,7 +18,7 @@ ApiName = Literal["chat", "responses", "messages"]
 """OpenAI's chat completions, OpenAI's responses, Anthropic's messages."""
 
 Reason = Literal["end", "calls", "limit", "filtered", "refused", "other"]
-"""Why a reply ended: said all, wants calls made, the token limit, a filter of the server, the model refused, another."""
+"""Why a reply ended: said all, wants calls made, the token limit, the server's filter, the model refused, another."""
 
 LimitName = Literal["max_tokens", "max_completion_tokens"]
 """How chat completions name the token limit: the first everywhere but where OpenAI's own reasoning models are."""

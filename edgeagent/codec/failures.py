@@ -1,4 +1,4 @@
-"""Failures of a remote model: a status, headers and a body → whose fault it is, whether waiting helps, and a safe text."""
+"""Failures of a remote model: status, headers and body → whose fault it is, how long to wait, and a safe text."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def error_in(value: Any) -> dict[str, Any] | None:
 
 
 def failure_in(error: dict[str, Any], status: int = 0) -> Failure:
-    """Return what an error object means. Where it came in a stream with status 200, its own code stands for a status."""
+    """Return what an error object means. With status 200, as in a stream, its own code stands for a status."""
     code = error.get("code")
     if isinstance(code, int) and not isinstance(code, bool) and status in (0, 200):
         status = code
@@ -212,7 +212,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 def _wait_ms(head: Mapping[str, str]) -> int:
-    """The wait by the headers, the most exact first. A date is counted from the server's own `Date`: we have no clock."""
+    """The wait by the headers, the most exact first. Dates are counted from the server's own `Date`."""
     now_ms = _date_ms(head.get("date", ""))
     millis = head.get("retry-after-ms", "").strip()
     if _NUMBER.fullmatch(millis):

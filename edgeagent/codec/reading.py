@@ -52,7 +52,7 @@ REASONS: dict[str, Reason] = {
 
 
 class Broken(Exception):
-    """The reply cannot be read any further. Caught in this file."""
+    """The reply cannot be read any further; caught by the stream."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.text)
@@ -113,15 +113,12 @@ class Reading:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def take(self, events: list[SseEvent]) -> None:
-        """Read events, up to the one that ends the reply."""
-        try:
-            for event in events:
-                if self.done:
-                    return
-                if event.name or not self.take_usual(event.data):
-                    self._take(event)
-        except Broken as broken:
-            self.fail(broken.failure)
+        """Read events, up to the one that ends the reply. Raises Broken."""
+        for event in events:
+            if self.done:
+                return
+            if event.name or not self.take_usual(event.data):
+                self._take(event)
 
     def _take(self, event: SseEvent) -> None:
         if event.data.strip() == DONE:
@@ -138,29 +135,16 @@ class Reading:
             raise Broken(failure_in(error))
         self.take_value(value)
 
-    def take_whole(self, value: dict[str, Any]) -> None:
-        """Read a reply that was not streamed."""
-        try:
-            self.take_body(value)
-            self.finished()
-        except Broken as broken:
-            self.fail(broken.failure)
-
-    def end(self) -> None:
-        """Read the end of the bytes: a reply whose reason has come is whole, even without its last event."""
-        try:
-            self.finished()
-        except Broken as broken:
-            self.fail(broken.failure)
-
     def fail(self, failure: Failure) -> None:
         """End without a reply."""
-        if not self.done:
-            self.done, self.failure = True, failure
-            self.out.append(failure)
+        self.done, self.failure = True, failure
+        self.out.append(failure)
 
     def finished(self) -> None:
-        """End with a reply. A call that never got a name begins without one: whoever reads it refuses it, for all to see."""
+        """End with a reply, if its reason has come: not every server sends a last event. Raises Broken.
+
+        A call that never got a name begins without one: whoever reads it refuses it, for all to see.
+        """
         if not self.finish:
             raise Broken(CUT_SHORT)
         self.done = True
@@ -252,7 +236,7 @@ def lacking(what: str, value: dict[str, Any]) -> Broken:
 
 
 def usage_of(usage: dict[str, Any]) -> Usage:
-    """Return what a reply cost. OpenAI's prompt includes what was in the server's memory; Anthropic counts it beside."""
+    """Return what a reply cost. OpenAI's prompt includes what the server remembered; Anthropic counts it beside."""
     written = number(usage.get("completion_tokens", usage.get("output_tokens")))
     if "prompt_tokens" in usage or "input_tokens_details" in usage:
         prompt = number(usage.get("prompt_tokens", usage.get("input_tokens")))

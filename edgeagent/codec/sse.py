@@ -126,7 +126,7 @@ class SseReader:
         return chunk.removeprefix(_MARK)
 
     def _without_cr(self, chunk: bytes) -> bytes:
-        """The bytes with every line end as a line feed. One after a carriage return that ended the bytes before is its."""
+        """The bytes with every line end as a line feed; one after a carriage return that came before is its own."""
         if self._after_cr and chunk:
             chunk = chunk.removeprefix(b"\n")
             self._after_cr = False

@@ -11,8 +11,8 @@ import re
 from edgeagent.codec.conversation import Delta, Reply
 from edgeagent.codec.failures import CUT_SHORT, TOO_LARGE, Failure, error_in, failure_of, malformed
 from edgeagent.codec.json_text import read_object
-from edgeagent.codec.reading import Reading
-from edgeagent.codec.sse import SseReader
+from edgeagent.codec.reading import Broken, Reading
+from edgeagent.codec.sse import SseEvent, SseReader
 
 REPLY_BYTES_MAX = 1 << 24
 """The most of one response: some 60,000 tokens, each in an event of its own."""
@@ -38,41 +38,45 @@ class Stream:
 
     def feed(self, chunk: bytes) -> list[Delta]:
         """Return what these bytes of the body add."""
-        reading = self._reading
-        if reading.done:
-            return []
         is_overlong = len(chunk) > self._left
         chunk = chunk[: self._left]
         self._left -= len(chunk)
         if not self._is_decided:
             self._decide(chunk)
-        if self._plain is not None:
-            self._plain.append(chunk)
-        else:
-            reading.take(self._sse.feed(chunk))
-        if is_overlong or self._sse.overlong:
-            reading.fail(TOO_LARGE)
-        return self._told()
+        if self._plain is None:
+            return self._told(self._sse.feed(chunk), is_overlong or self._sse.overlong)
+        self._plain.append(chunk)
+        return self._told([], is_overlong)
 
     def close(self) -> list[Delta]:
         """Return what is still to come now that the body has ended, whichever way."""
+        return self._told(self._sse.close(), self._sse.overlong, is_last=True)
+
+    def _told(self, events: list[SseEvent], is_overlong: bool, *, is_last: bool = False) -> list[Delta]:
         reading = self._reading
         if reading.done:
             return []
+        try:
+            reading.take(events)
+            if is_overlong and not reading.done:
+                raise Broken(TOO_LARGE)
+            if is_last and not reading.done:
+                self._end()
+        except Broken as broken:
+            reading.fail(broken.failure)
+        told, reading.out = reading.out, []
+        return told
+
+    def _end(self) -> None:
         if self._plain is not None:
             body = b"".join(self._plain)
             value = read_object(body)
             if value is None or error_in(value) is not None:
-                reading.fail(failure_of(200, {}, body))
-            else:
-                reading.take_whole(value)
-        else:
-            reading.take(self._sse.close())
-            if self._begin.strip() and not _EVENTS.match(self._begin):
-                reading.fail(malformed("is neither events nor JSON", self._begin))
-            if not reading.done:
-                reading.end()
-        return self._told()
+                raise Broken(failure_of(200, {}, body))
+            self._reading.take_body(value)
+        elif self._is_decided and not _EVENTS.match(self._begin):
+            raise Broken(malformed("is neither events nor JSON", self._begin))
+        self._reading.finished()
 
     def reply(self) -> Reply | Failure:
         """Return the whole reply, or why there is none."""
@@ -80,12 +84,8 @@ class Stream:
             return self._reading.failure or self._reading.reply()
         return CUT_SHORT
 
-    def _told(self) -> list[Delta]:
-        told, self._reading.out = self._reading.out, []
-        return told
-
     def _decide(self, chunk: bytes) -> None:
-        """Find out by the first bytes what comes. Until then they are given to the reader of events, which waits, too."""
+        """Find out by the first bytes what comes; the reader of events waits, too, until it is clear."""
         before, self._begin = self._begin, (self._begin + chunk)[:_BEGIN_BYTES]
         if _PLAIN.match(self._begin):
             self._plain = [before]
