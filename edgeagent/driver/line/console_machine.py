@@ -31,7 +31,7 @@ from edgeagent.driver.line.nudging import Nudger
 from edgeagent.driver.line.outcome import DeviceReset, Done, Failed, LinkWasLost, NotSent, Outcome, TimedOut
 from edgeagent.driver.line.outcome import WaitingForInput as Waiting
 from edgeagent.driver.line.play import LineGone, Play
-from edgeagent.driver.line.profile import Profile
+from edgeagent.driver.line.profile import SECRET, Profile
 from edgeagent.driver.line.screen import echo_differs, echo_length, set_aside
 from edgeagent.driver.line.view import READY, State, View
 
@@ -163,7 +163,7 @@ class ConsoleMachine(Nudger):
         """Answer the question of a command that waits for input, and go on waiting for its end."""
         if not self._question:
             return NotSent("no command waits for input")
-        if re.search(r"(?i)pass(word|phrase)", self._question):
+        if re.search(SECRET, self._question):
             return NotSent("a password goes to its prompt only through log_in")
         try:
             yield from self.watch()
@@ -406,10 +406,14 @@ class ConsoleMachine(Nudger):
                 break
         return bool(view.raw)
 
-    def answered_line(self, text: str, until: float, *, hidden: bool = False) -> Play[State]:
+    def answered_line(self, text: str, until: float) -> Play[State]:
         """Answer a log-in's prompt with a line, and see what comes next."""
         view = yield from self.fresh()
-        yield from self.type(text + self.profile.keys.enter, hidden=hidden)
+        yield from self.type(text + self.profile.keys.enter)
+        return (yield from self.next_prompt(view, until))
+
+    def next_prompt(self, view: View, until: float) -> Play[State]:
+        """See which prompt comes on a new line of this view."""
         while self.now < until:
             yield from self.look(0.1, until)
             if view.prompt and "\n" in view.clean[0] and (yield from self.quiet(0.1)):

@@ -55,8 +55,9 @@ def prompt_end(view: View, sent: Sent, prompt: str) -> Done | Failed:
     """Return how the command ended whose prompt is back for sure."""
     text, noise = view.clean
     lines = text.split("\n")
-    while lines and lines[-1].rstrip() in ("", prompt.rstrip()):  # The last ones are our own nudges' answers.
-        lines.pop()
+    above = view.profile.above_pattern
+    while lines and (lines[-1].rstrip() == prompt.rstrip() or above.fullmatch(lines[-1])):
+        lines.pop()  # The last ones are our own nudges' answers.
     body = answer_of("\n".join(lines), sent, view.profile)
     return Failed(body, None, noise) if _fails(body, view.profile) else Done(body, 0, noise)
 
@@ -99,18 +100,19 @@ def only_prompt(beside: View, prompt: str, nudge: str) -> bool | None:
         return None if comes else False
     if typed.isspace() and first != typed:
         return False
-    lines = [line for line in ([] if first == typed else [first]) + rest.split("\n") if line]
+    above = beside.profile.above_pattern
+    lines = [line for line in ([] if first == typed else [first]) + rest.split("\n") if not above.fullmatch(line)]
     if not lines:
         return None
     if all(line == prompt for line in lines):
         return True
     rest = lines[-1] if all(line == prompt for line in lines[:-1]) else ""
-    return None if rest and prompt.startswith(rest) else False
+    return None if rest and rest == beside.last_line else False  # It is not whole yet.
 
 
 def late_prompts(view: View, prompt: str, nudges: tuple[str, ...]) -> bool:
     """Return whether these nudges, which nothing had answered, were all echoed and answered after all."""
-    lines = [line for line in view.clean[0].split("\n") if line.strip()]
+    lines = [line for line in view.clean[0].split("\n") if not view.profile.above_pattern.fullmatch(line)]
     wanted = [*(prompt + nudge.strip("\r\n") for nudge in nudges), prompt]
     return lines[-len(wanted) :] == wanted
 

@@ -26,11 +26,20 @@ SETTLE_MS = 500
 SETTLE_CHARS = 100
 """How long a line must be quiet before it is taken to have nothing more to say: so long, and the time of a line."""
 
+SECRET = r"(?i:pass(?:word|phrase|code|wort)\b)|\bPIN\b"
+"""What is asked for where a secret is: no answer of ours goes there."""
+
 QUESTIONS = (
-    r"(?i:[(\[<] ?(?:yes|y|no|n) ?[/|,] ?(?:yes|y|no|n) ?(?:[/|,] ?\w+ ?)*[)\]>])[?: ]*(?:[(\[]\w*[)\]][?: ]*)?$",
+    (
+        r"(?i:[(\[<] ?\[?(?:yes|y|no|n)\]? ?(?:[/|,]| or ) ?(?:\w ?/ ?)?\[?(?:yes|y|no|n)\]? ?"
+        r"(?:[/|,] ?\w+ ?)*[)\]>])[?: ]*(?:[(\[]\w*[)\]][?: ]*)?$"
+    ),
+    r"(?i:(?:\b|\[)y\]?(?:es)? ?(?:/| or ) ?\[?n\]?o?)[?: ]*$",
+    r"(?i:\b(?:press|type|enter) [\"'<\[]?(?:y|n|yes|no)\b[^\n]{0,60})$",
+    r"(?i:\b(?:enter|input|name|address|number|value|choice)\b[^\n]{0,60}\[[^\]\n]{0,40}\][: ]*)$",
     r"(?i:[(\[](?:confirm|yes|no|y|n|ok|cancel)[)\]][?: ]*)$",
     r"\? *(?:[(\[][^)\]\n]{0,40}[)\]][?: ]*)?$",
-    r"(?i:pass(?:word|phrase|code)\b[^\n]{0,40}: *)$",
+    rf"(?:{SECRET})[^\n]{{0,40}}: *$",
     (
         r"(?i:\b(?:press|hit|type|enter|choose|select|confirm|continue|proceed|overwrite|are you sure)\b[^\n]{0,60}"
         r"(?:[:?.>]|key|return|enter|continue)[. )]*)$"
@@ -68,13 +77,17 @@ class Keys(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Prompts(Struct, frozen=True, forbid_unknown_fields=True):
-    """The last line in each state: regular expressions that must reach its end. Empty: no such state."""
+    """The last line in each state: regular expressions that must reach its end. Empty: no such state.
+
+    `above`: whole lines that are printed with each prompt, above it.
+    """
 
     boot_loader: str = ""
     log_in: str = ""
     password: str = ""
     shell: str = ""
     repl: str = ""
+    above: str = ""
 
 
 class Boot(Struct, frozen=True, forbid_unknown_fields=True):
@@ -186,6 +199,11 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
             (state, getattr(self.prompts, state)) for state in ("password", "log_in", "boot_loader", "repl", "shell")
         )
         return tuple((state, re.compile(rf"(?:{text})\Z")) for state, text in named if text)
+
+    @cached_property
+    def above_pattern(self) -> re.Pattern[str]:
+        """What is printed with each prompt, above it: whole lines, and empty ones."""
+        return re.compile(rf"(?:{self.prompts.above})?\s*")
 
     @cached_property
     def banner_patterns(self) -> tuple[re.Pattern[str], ...]:

@@ -83,7 +83,7 @@ class View:
             if pattern.search(last):
                 return state  # type: ignore[return-value]  # the names come from the fields of Prompts
         asked = None if last else dict(self.profile.prompt_patterns).get("log_in")
-        return "log_in" if asked is not None and asked.search(text[:-1].rpartition("\n")[2]) else None
+        return "log_in" if asked is not None and asked.search(text.rstrip("\n").rpartition("\n")[2]) else None
 
     @property
     def banner(self) -> str:

@@ -3,9 +3,9 @@
 Of the keys that are pressed it `loses` those of these numbers; while a command runs one that `mimics` answers Enter
 with the shell's prompt.
 
-A script is a list of steps: `[seconds, text]` prints after a pause; `["ask", text]` waits for a line, `["page", text]`
-for a key; `["lose"]` ends the line, `["reset"]` starts the device again, `["hang"]` never goes on; `["prompt", text]`
-changes the prompt, `["after", text]` prints behind the next one.
+A script is a list of steps: `[seconds, text]` prints after a pause; `["ask", text]` waits for a line,
+`["page", text, wiped]` for a key, and prints what wipes the text away; `["lose"]` ends the line, `["reset"]` starts the
+device again, `["hang"]` never goes on; `["prompt", text]` changes the prompt, `["after", text]` prints behind the next.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ ECHO_S = 0.001
 BYTE_S = 0.0001
 ONE_BY_ONE = -2
 """As the place of a cut: there is one behind every byte."""
+
+WIPED = "\r" + " " * 20 + "\r"
 
 BANNER = "\r\nDRAM:  256 MiB\r\n[    0.000000] Booting Linux on CPU 0\r\n"
 
@@ -53,6 +55,7 @@ class Device:
         self._running = ""
         self._rest: list[list[Any]] = []
         self._waits_for = ""
+        self._wiped = WIPED
         self._after = ""
         self._kept = b""
 
@@ -139,7 +142,7 @@ class Device:
             return
         if self._waits_for == "key":
             self._waits_for = ""
-            self.say("\r" + " " * 20 + "\r")
+            self.say(self._wiped)
             self._go_on()
         elif char == "\x15":
             self.say("\b \b" * len(self._line))
@@ -200,6 +203,7 @@ class Device:
                 case "ask" | "page":
                     self.say(step[1])
                     self._waits_for = "line" if step[0] == "ask" else "key"
+                    self._wiped = step[2] if len(step) > 2 else WIPED
                     return
                 case "hang":
                     return
