@@ -80,6 +80,7 @@ VERBS_OF_ROOMS = {
     "cli/console.py": {"driver"},  # a person at a line; there is no agent
     "cli/device.py": {"driver"},
     "cli/device_help.py": {"driver"},
+    "cli/far.py": {"driver"},  # the key of a server, as a reference
     "cli/grammar.py": {"codec", "grammar", "shape"},
     "cli/model.py": {"models"},
     "cli/policy.py": {"policy", "trace"},

@@ -16,6 +16,7 @@ from edgeagent.errors import EdgeAgentError, ExitCode
 from edgeagent.version import __version__
 
 VERBS = {
+    "ask": "Say something to an agent that is served.",
     "calibrate": "Find from where on an agent's model makes a call.",
     "chat": "Talk with an agent.",
     "check": "Find everything that could fail later, before anything runs.",
@@ -33,6 +34,7 @@ VERBS = {
     "sessions": "List, show, remove, prune and export sessions.",
     "trace": "Look into traces.",
     "try": "Ask an agent its author's requests: what is right, wrong or asked.",
+    "watch": "Follow a session that is served.",
 }
 """Each verb is a click command of that name in the module of that name; its help line stands here so that
 `edgeagent --help` need not import them all."""

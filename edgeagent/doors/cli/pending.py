@@ -27,8 +27,9 @@ class Pending:
                 self.questions -= {effect_id}
             case Cancelled():
                 self.questions = frozenset()
-            case EffectLost(effect_id=effect_id):
-                lost = self._calls.get(effect_id)
+            case EffectLost(effect_id=effect_id, tool=tool, arguments=arguments):
+                named = PendingCall(effect_id, tool, arguments) if tool else None
+                lost = self._calls.get(effect_id) or named
             case _:
                 pass
         self.questions |= {each.effect_id for each in effects if isinstance(each, AskUser)}

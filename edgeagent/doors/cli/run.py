@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import sys
 import threading
@@ -17,19 +16,14 @@ import click
 from edgeagent.core.outside import PIPED
 from edgeagent.core.state import State
 from edgeagent.doors.cli.options import model_options, request_from, session_options
+from edgeagent.doors.cli.piped import piped_text
 from edgeagent.doors.cli.printed import prints_told
 from edgeagent.doors.cli.screen import Screen, exit_code_of
-from edgeagent.doors.cli.terminal import kept, stdout_kept, tell
+from edgeagent.doors.cli.terminal import kept, stdout_kept
 from edgeagent.errors import ConfigError, ExitCode
 from edgeagent.runtime.open import open_session
 from edgeagent.runtime.session import Session
 from edgeagent.runtime.wiring import agent_path
-
-PROMPT_BYTES_MAX = 1_000_000
-"""More than any window holds; a bound against a pipe that never ends."""
-
-FIRST_BYTE_S, TOLD_AFTER_S = 0.2, 1.0
-"""How long a pipe beside a prompt is given to say something, and how long it is waited for in silence."""
 
 
 @click.command()
@@ -131,23 +125,6 @@ def wait_until_stopped(session: Session) -> State:
 def is_spec(argument: str) -> bool:
     """Whether this argument means an agent: FILE.py or FILE.py:NAME."""
     return agent_path(argument).suffix == ".py"
-
-
-def piped_text(*, waits: bool) -> str:
-    """What is piped in, up to its end. Without `waits` a pipe that stays silent is left alone, and that is said."""
-    if sys.stdin is None or sys.stdin.isatty():
-        return ""
-    if not waits and not select.select([sys.stdin], [], [], FIRST_BYTE_S)[0]:
-        tell("edgeagent: nothing has come on stdin, and it is not waited for (--stdin waits for it)", err=True)
-        return ""
-    told = threading.Timer(TOLD_AFTER_S, tell, ("edgeagent: waiting for the end of what is piped in",), {"err": True})
-    told.daemon = True
-    told.start()
-    piped = sys.stdin.buffer.read(PROMPT_BYTES_MAX + 1)
-    told.cancel()
-    if len(piped) > PROMPT_BYTES_MAX:
-        raise ConfigError(f"more than {PROMPT_BYTES_MAX} bytes were piped in; no model here can read that")
-    return piped.decode(errors="replace")
 
 
 @contextlib.contextmanager

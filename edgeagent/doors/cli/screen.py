@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable
-from typing import Any, TextIO, assert_never
+from typing import TYPE_CHECKING, Any, TextIO, assert_never
 
 import msgspec
 
@@ -20,7 +20,9 @@ from edgeagent.doors.cli.pending import Pending
 from edgeagent.doors.cli.terminal import arguments_text, ask, can_ask, fit_for, tell, tell_row
 from edgeagent.errors import ExitCode
 from edgeagent.runtime.door import Decision
-from edgeagent.runtime.fate import Fate
+
+if TYPE_CHECKING:
+    from edgeagent.runtime.fate import Fate  # It brings traces along, which `edgeagent ask` need not wait for.
 
 SHOWN_MAX = 300
 """Characters of a result that the activity line shows; the trace has all of it."""
@@ -131,7 +133,8 @@ class Screen:
             return
         self._clear_line()
         text = shown(text)
-        print(f"\x1b[2m{text}\x1b[0m" if self._color else text, file=self._err, flush=True)
+        line = f"\x1b[2m{text}\x1b[0m\n" if self._color else f"{text}\n"
+        print(line, end="", file=self._err, flush=True)  # At once, so that no tool's line comes in between.
 
     def repeat(self, state: State) -> None:
         """Show the last answer of a session in which nothing was left to do."""
@@ -139,20 +142,20 @@ class Screen:
         if state.past and not self._as_json:
             print(fit_for(self._out, state.past[-1].messages[-1].text), file=self._out, flush=True)
 
-    def result(self, outcome: Outcome | None, trace: str) -> None:
-        """Say what the model cannot be trusted to say, and where the trace is; with --json, the last line."""
+    def result(self, outcome: Outcome | None, kept: str, place: str = "trace") -> None:
+        """Say what the model cannot be trusted to say, and where the turn is kept; with --json, the last line."""
         unknown = [{"tool": c.tool, "arguments": json.loads(c.arguments)} for c in self.pending.unknown]
         unasked = [{"tool": q.tool, "arguments": json.loads(q.arguments)} for q in self.unasked]
         if self._as_json:
             more = ({"unknown": unknown} if unknown else {}) | ({"unasked": unasked} if unasked else {})
-            self._json({"outcome": _fields(outcome) if outcome else None, "trace": trace, **more})
+            self._json({"outcome": _fields(outcome) if outcome else None, place: kept, **more})
             return
         self._clear_line()
         for call in self.pending.unknown:
             tell(f"edgeagent: {unknown_text(call)}", err=True)
         for question in self.unasked:
             tell(f"edgeagent: {unasked_text(question)}", err=True)
-        self.activity(f"trace: {trace}")
+        self.activity(f"{place}: {kept}")
 
     def _show_event(self, event: Event) -> None:
         match event:

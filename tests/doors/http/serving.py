@@ -40,7 +40,8 @@ class Serving:
 
     def __init__(self, door: HttpDoor) -> None:
         self.door = door
-        self.port = door.sockets[0].getsockname()[1]
+        name = door.sockets[0].getsockname()
+        self.port = 0 if isinstance(name, str) else name[1]
 
     def ask(self, method: str, path: str, body: Any = None, key: str = ANNE, **headers: str) -> tuple[int, Any]:
         """Send one request; return the status and what was answered."""
@@ -115,6 +116,7 @@ def serving(
     limits: WireLimits | None = None,
     model: Model | None = None,
     config: Path | None = None,
+    unix: Path | None = None,
 ) -> Iterator[Serving]:
     """Serve one agent on a free port until the block ends."""
     root.mkdir(parents=True, exist_ok=True)
@@ -123,7 +125,7 @@ def serving(
         agents=(str(root / "garden.py"),),
         root=root,
         config=config,
-        where=Where(port=0),
+        where=Where(port=0, unix=unix),
         keys=None if keys is None else Keys(keys),
         limits=limits or WireLimits(),
     )
