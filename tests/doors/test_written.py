@@ -14,10 +14,12 @@ REASONS = {
     "cli/calibrate.py": "numbers only",
     "cli/try_.py": "how far it has come, in numbers",
     "cli/trace.py": "rich's table, of escaped cells; a page, escaped as HTML",
-    "cli/console.py": "a device's own screen, which a person asked to see as it is",
     "cli/new.py": "the files of a new agent",
     "cli/trace_export.py": "an export into a private file",
     "cli/trace_sign.py": "a key, into a file of its own",
+    "line/terminal.py": "a device's screen, as far as `Displayed` lets it through; notes of ours",
+    "line/ends.py": "to a device",
+    "line/incoming.py": "to ourselves, who wait",
     "http/wire.py": "replies to a program; a fault of ours on stderr, escaped",
 }
 

@@ -9,12 +9,13 @@ import time
 
 import click
 
-from edgeagent.doors.cli.console import look_at, own_view
 from edgeagent.doors.cli.terminal import pass_on, tell
+from edgeagent.doors.line.ends import OwnLine
+from edgeagent.doors.line.loop import LineLoop, Wanted
 from edgeagent.driver.device.device import port_settings
 from edgeagent.driver.device.learn import proposed
 from edgeagent.driver.line.console import READY, Console
-from edgeagent.driver.line.mirror import BREAK_IN, Mirror, attach
+from edgeagent.driver.line.mirror import BREAK_IN, attach
 from edgeagent.driver.line.port import SerialPort
 from edgeagent.driver.line.profile import Profile, load_profile
 from edgeagent.driver.line.view import View
@@ -122,15 +123,12 @@ def learn(where: str, name: str, baud: int | None, seconds: float | None) -> Exi
 
     Passwords are left out. Example: edgeagent device learn usb:1a86:7523 > board.toml
     """
-    port = SerialPort(port_settings(where, load_profile("generic"), baud))
-    port.open()
-    mirror = Mirror(Console(port, load_profile("generic")))
-    try:
-        mirror.console.break_in()
+    generic = load_profile("generic")
+    port = SerialPort(port_settings(where, generic, baud))
+    with contextlib.closing(OwnLine(port, generic.pacing)) as line:
+        port.open()
         tell("use it as you would; Ctrl-\\ ends, and the profile is printed", err=True)
-        look_at(own_view(mirror), None if seconds is None else time.monotonic() + seconds, shown_on="stderr")
-    finally:
-        mirror.close()
-        port.close()
+        until = None if seconds is None else time.monotonic() + seconds
+        LineLoop(line, Wanted(until, shown_on="stderr")).run()
     pass_on(proposed(name, port.timeline()))
     return ExitCode.DONE

@@ -1,7 +1,7 @@
 """Views of a console's live line, and a person who may break in: over a socket, a pty or TCP.
 
 A view gets every byte the device sends. Ctrl-] breaks in (the agent pauses) and hands back; what is typed before that
-goes nowhere. A view that does not read is dropped; it never holds up the line.
+goes nowhere. A view that reads too slowly misses some of it and is told so; it never holds up the line.
 """
 
 from __future__ import annotations
@@ -26,11 +26,24 @@ BREAK_IN = 0x1D
 RECENT_BYTES = 4_096
 """What a new view is shown first: the last screen or two."""
 
+VIEW_BYTES_MAX = 256 * 1024
+"""What may wait for a view that does not read: a hundred screens."""
+
+WRITTEN_AT_ONCE = 16 * 1024
 TYPED_S = 0.5
 """How long the line may take for what a person typed; what it has not taken then is lost, and that is said."""
 
 TAKEN = b"\r\n[edgeagent: you have the console, the agent waits; Ctrl-] hands it back]\r\n"
 GIVEN = b"\r\n[edgeagent: handed back to the agent]\r\n"
+
+
+class _View:
+    """One view: where it is written to, what waits for it, and how much it has missed."""
+
+    def __init__(self, connection: socket.socket | None) -> None:
+        self.connection = connection
+        self.waiting = bytearray()
+        self.missed = 0
 
 
 class Mirror:
@@ -39,7 +52,7 @@ class Mirror:
     def __init__(self, console: Console) -> None:
         self.console = console
         self._selector = selectors.DefaultSelector()
-        self._views: dict[int, socket.socket | None] = {}
+        self._views: dict[int, _View] = {}
         self._sockets: list[Path] = []
         self._lock = threading.RLock()
         self._wake_out, self._wake_in = os.pipe()
@@ -107,7 +120,7 @@ class Mirror:
 
     def _add(self, view: int, connection: socket.socket | None) -> None:
         with self._lock:
-            self._views[view] = connection
+            self._views[view] = _View(connection)
             self._selector.register(view, selectors.EVENT_READ, view)
         recent = self.console.port.heard(max(0, self.console.port.offset - RECENT_BYTES))
         self._give(view, recent)
@@ -115,7 +128,11 @@ class Mirror:
 
     def _serve(self) -> None:
         while not self._closing:
-            for key, _ in self._selector.select():
+            for key, events in self._selector.select():
+                if events & selectors.EVENT_WRITE:
+                    self._give(key.fd, b"")
+                if not events & selectors.EVENT_READ:
+                    continue
                 if key.fd == self._wake_out:
                     os.read(self._wake_out, 4_096)
                 elif isinstance(key.data, socket.socket):
@@ -150,11 +167,19 @@ class Mirror:
                 self._turn_over()
             elif self.console.person_has_it:
                 with contextlib.suppress(LinkLost, ValueError):
-                    taken = self.console.person_types(portion, TYPED_S)
+                    taken = self._typed(portion)
                     if taken < len(portion):  # It does not read: whoever types must still be heard when they leave.
                         self._tell(
                             f"\r\n[edgeagent: the device does not take {len(portion) - taken} keys]\r\n".encode()
                         )
+
+    def _typed(self, portion: bytes) -> int:
+        """Type this as long as the line takes some of it; a slow one is not a deaf one."""
+        taken, more = 0, 1
+        while more and taken < len(portion):
+            more = self.console.person_types(portion[taken:], TYPED_S)
+            taken += more
+        return taken
 
     def _turn_over(self) -> None:
         if self.console.person_has_it:
@@ -174,19 +199,37 @@ class Mirror:
             for view in list(self._views):
                 self._give(view, data)
 
-    def _give(self, view: int, data: bytes) -> None:
-        try:
-            while data:
-                data = data[os.write(view, data) :]
-        except BlockingIOError:
-            if self._views.get(view) is not None:
-                self._drop(view)  # It does not read. A pty without a reader just loses what nobody sees.
-        except OSError:
-            self._drop(view)
+    def _give(self, descriptor: int, data: bytes) -> None:
+        """Write what waits for this view and this; what it does not take now waits, so much at most."""
+        with self._lock:
+            view = self._views.get(descriptor)
+            if view is None:
+                return
+            waited = bool(view.waiting)
+            if view.missed or len(view.waiting) + len(data) > VIEW_BYTES_MAX:
+                view.missed += len(data)
+            else:
+                view.waiting += data
+            try:
+                while view.waiting:
+                    del view.waiting[: os.write(descriptor, view.waiting[:WRITTEN_AT_ONCE])]
+                    if view.missed and len(view.waiting) < VIEW_BYTES_MAX // 2:
+                        view.waiting += f"\r\n[edgeagent: {view.missed} bytes not shown: read too slowly]\r\n".encode()
+                        view.missed = 0
+            except BlockingIOError:
+                if view.connection is None:
+                    view.waiting.clear()  # A pty without a reader just loses what nobody sees.
+            except OSError:
+                self._drop(descriptor)
+                return
+            if waited != bool(view.waiting):
+                wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if view.waiting else 0)
+                self._selector.modify(descriptor, wanted, descriptor)
 
     def _drop(self, view: int) -> None:
         with self._lock:
-            connection = self._views.pop(view, None)
+            dropped = self._views.pop(view, None)
+            connection = None if dropped is None else dropped.connection
             with contextlib.suppress(KeyError, ValueError, OSError):
                 self._selector.unregister(view)
             if connection is not None:

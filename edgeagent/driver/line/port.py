@@ -14,7 +14,7 @@ import select
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -44,6 +44,7 @@ BACK_OFF_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 """Waits between attempts to come back: never a busy loop (tio#13)."""
 
 Who = Literal["device", "agent", "person", "port"]
+ModemLine = Literal["dtr", "rts"]
 
 
 class Moment(Struct, frozen=True):
@@ -207,17 +208,37 @@ class SerialPort:
             raise lost
         return accepted
 
-    def reset(self, *, line: Literal["dtr", "rts"] = "dtr", pulse_s: float = 0.1) -> None:
+    def reset(self, *, line: ModemLine = "dtr", pulse_s: float = 0.1) -> None:
         """Pulse a modem line once: what a board's auto-reset circuit waits for. Raises DriverUnavailable, LinkLost."""
+        with self._modem_line(line):
+            self._note(f"reset: {line} pulsed for {pulse_s:g} s")
+            setattr(self._line, line, False)
+            time.sleep(pulse_s)
+            setattr(self._line, line, True)
+
+    def switch(self, line: ModemLine) -> None:
+        """Put a modem line on if it is off, and off if it is on. Raises DriverUnavailable, LinkLost."""
+        with self._modem_line(line):
+            on = not getattr(self._line, line)
+            setattr(self._line, line, on)
+            self._note(f"{line} {'on' if on else 'off'}")
+
+    def modem_lines(self) -> dict[str, bool]:
+        """Return which modem lines are on; those that cannot be told are missing. Raises LinkLost."""
+        found: dict[str, bool] = {}
+        for name in ("dtr", "rts", "cts", "dsr", "cd", "ri"):
+            with contextlib.suppress(DriverUnavailable), self._modem_line("dtr" if name == "dtr" else "rts"):
+                found[name] = bool(getattr(self._line, name))
+        return found
+
+    @contextlib.contextmanager
+    def _modem_line(self, line: ModemLine) -> Iterator[None]:
         if self._lost is not None:
             raise self._lost
         if "socket" in type(self._line).__module__:
             raise DriverUnavailable(f"{self.settings.identity} carries bytes only and has no {line.upper()} line")
-        self._note(f"reset: {line} pulsed for {pulse_s:g} s")
         try:
-            setattr(self._line, line, False)
-            time.sleep(pulse_s)
-            setattr(self._line, line, True)
+            yield
         except FOREIGN as error:
             raise DriverUnavailable(f"{self.settings.identity} has no {line.upper()} line: {error}") from None
 
@@ -228,7 +249,9 @@ class SerialPort:
             configure_again(self._line)
 
     def send_break(self, seconds: float = 0.25) -> None:
-        """Hold the line in break condition. Raises DriverUnavailable where it cannot."""
+        """Hold the line in break condition. Raises DriverUnavailable where it cannot, LinkLost."""
+        if self._lost is not None:
+            raise self._lost
         try:
             self._line.send_break(seconds)
         except FOREIGN as error:

@@ -143,6 +143,8 @@ def _sequence(data: bytes, at: int) -> Seen | None:
         return _control_sequence(data, at)
     if following in (b"]", b"P", b"_", b"^"):
         return _title(data, at)
+    if b" " <= following <= b"/":
+        return _designation(data, at)
     if following[0] < 0x20 or following[0] > 0x7E:
         return SetAside(b"\x1b")
     return SetAside(data[at : at + 2])
@@ -163,6 +165,15 @@ def _control_sequence(data: bytes, at: int) -> Seen | None:
     if final in _MOVES and re.fullmatch(rb"\d{0,4}", numbers):
         return Moved(raw, final.decode(), int(numbers or (b"0" if final in b"KJ" else b"1")))
     return SetAside(raw)
+
+
+def _designation(data: bytes, at: int) -> Seen | None:
+    """ESC, one or two bytes in between, and a last one: a character set, as in ESC ( B."""
+    found = re.compile(rb"\x1b[ -/]{1,2}([0-~])?").match(data, at)
+    assert found is not None
+    if found.group(1) is None:
+        return None if found.end() == len(data) and len(found.group()) < 3 else SetAside(b"\x1b")
+    return SetAside(found.group())
 
 
 def _title(data: bytes, at: int) -> Seen | None:
