@@ -9,6 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from edgeagent.core.events import Event
 from edgeagent.core.values import Choice, Message
 from edgeagent.doors.http.chat import TOKENS_DEFAULT, ChatMessage, ChatRequest, NamedTool, cannot
@@ -34,10 +36,9 @@ class _Content(NamedTuple):
 class BareChat(QuietDoor):
     """One answer of the bare model."""
 
-    def __init__(self, asked: ChatRequest, bare: Bare, threads: Executor) -> None:
-        """Raises Refused for what cannot be asked."""
-        self._asked, self._bare, self._threads = asked, bare, threads
-        self._ask = _ask_of(asked, bare)
+    def __init__(self, asked: ChatRequest, ask: BareAsk, bare: Bare, threads: Executor) -> None:
+        """`threads` are those in which the model is waited for."""
+        self._asked, self._ask, self._bare, self._threads = asked, ask, bare, threads
         self._running: Running | None = None
         self._told: Told | None = None
         self._shown, self._sent = self._reader(), ""
@@ -136,6 +137,37 @@ class BareChat(QuietDoor):
             self._running.release()
 
 
+class CallOrForm:
+    """A call, or an answer in a given form: what begins as words is written anew, in the form."""
+
+    def __init__(self, call: BareChat, form: BareChat) -> None:
+        """Both may be asked."""
+        self._call, self._form, self._chosen = call, form, call
+
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """Nothing is said beside the answer."""
+        return ()
+
+    async def begin(self, told: Told) -> None:
+        """Have it written. Raises Refused."""
+        first = Told()
+        await self._call.begin(first)
+        if await first.next() is None and (await self._call.settled()).calls:
+            told.end()
+            return
+        self._call.leave()
+        self._chosen = self._form
+        await self._form.begin(told)
+
+    async def settled(self) -> Result:
+        """What it came to, once everything was told. Raises Refused."""
+        return await self._chosen.settled()
+
+    def leave(self) -> None:
+        """Let go of it; what is still being written ends."""
+        self._chosen.leave()
+
+
 def _released(beginning: Future[Running]) -> None:
     """Let go of an answer that was begun for a client that has gone."""
     if beginning.exception() is None:
@@ -168,6 +200,15 @@ def _call_row(place: int, name: str, arguments: dict[str, Any]) -> dict[str, Any
 # -- what is asked -------------------------------------------------------------------------------------------------
 
 
+def bare_chat(asked: ChatRequest, bare: Bare, threads: Executor) -> BareChat | CallOrForm:
+    """The chat that is asked for. Raises Refused."""
+    ask = _ask_of(asked, bare)
+    if ask.form is None or not ask.tools or ask.choice == "answer":
+        return BareChat(asked, ask, bare, threads)
+    call = BareChat(asked, replace(ask, form=None), bare, threads)
+    return call if ask.choice == "call" else CallOrForm(call, BareChat(asked, ask, bare, threads))
+
+
 def _ask_of(asked: ChatRequest, bare: Bare) -> BareAsk:
     """The ask. Raises Refused."""
     front = next((n for n, each in enumerate(asked.messages) if each.role not in ("system", "developer")), 0)
@@ -178,8 +219,6 @@ def _ask_of(asked: ChatRequest, bare: Bare) -> BareAsk:
     choice, allowed = _choice(asked, tuple(each.name for each in tools))
     drawn = asked.seed if asked.seed is not None else secrets.randbits(63) if asked.temperature else 0
     form = _form(asked)
-    if form is not None and tools and choice != "answer":
-        raise cannot("response_format", "an answer in a given form and tools are not asked for at once: leave one out")
     if form is not None and asked.stops:
         raise cannot("stop", "an answer in a given form ends where the form does: leave stop out")
     return BareAsk(
@@ -203,8 +242,6 @@ def _choice(asked: ChatRequest, names: tuple[str, ...]) -> tuple[Choice, tuple[s
         return "call", (wanted.function.name,)
     if wanted not in (None, "none") and not names:
         raise cannot("tool_choice", f"tool_choice is {wanted}, and there are no tools")
-    if asked.parallel_tool_calls is not None and not names:
-        raise cannot("parallel_tool_calls", "parallel_tool_calls goes with tools alone")
     match wanted:
         case "none":
             return "answer", ()

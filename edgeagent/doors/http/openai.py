@@ -13,7 +13,7 @@ import msgspec
 
 from edgeagent.doors.http.chat import ChatRequest, refuse_what_cannot_be
 from edgeagent.doors.http.chat_agent import AgentChat
-from edgeagent.doors.http.chat_bare import BareChat
+from edgeagent.doors.http.chat_bare import bare_chat
 from edgeagent.doors.http.message import EVENTS, JSON, Refused, Reply, as_json
 from edgeagent.doors.http.queue import WAITING_MAX, Places
 from edgeagent.doors.http.routes import Call, Route
@@ -110,7 +110,7 @@ class OpenAi:
 
     def _chat_of(self, asked: ChatRequest, call: Call) -> Chat:
         if asked.model.endswith(BARE):
-            return BareChat(asked, self._bare, self._threads)
+            return bare_chat(asked, self._bare, self._threads)
         session = call.request.headers.get("x-session", "")
         return AgentChat(asked, self._sessions, self._places, call.who, session, self._temperature)
 

@@ -243,8 +243,6 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         {"tools": [WEATHER], "tool_choice": {"type": "function", "function": {"name": "x"}}},
         "tool_choice",
     ),
-    ("parallel nothing", {"parallel_tool_calls": True}, "parallel_tool_calls"),
-    ("form and tools", {"tools": [WEATHER], "response_format": PERSON}, "response_format"),
     ("form and stop", {"stop": "a", "response_format": PERSON}, "stop"),
     ("form without schema", {"response_format": {"type": "json_schema"}}, "response_format"),
     (
