@@ -12,7 +12,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DCMAKE_C_FLAGS=-U__AMX_INT8__ -DCMAKE_CX
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-gbnf test-slow prove agentdojo crash-test device-test device-test-linux lint accuracy accuracy-gate bench-gate clean
+.PHONY: help demo quick test test-gbnf test-slow serve-test prove agentdojo crash-test device-test device-test-linux lint accuracy accuracy-gate bench-gate clean
 
 -include cross/cross.mk
 -include firmware_host/firmware.mk
@@ -42,6 +42,10 @@ test: $(READY) ## Set everything up and run the tests
 test-gbnf: $(READY) ## The tests that need the model once more, held by llama.cpp's own grammars
 	@$(PY) -m edgeagent model pull smollm2
 	EDGEAGENT_ENGINE=gbnf $(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device -m "model and not slow"
+
+serve-test: $(READY) ## Ask a real server as OpenAI's client, a conformance probe and Home Assistant do; prints a table
+	@$(PY) -m edgeagent model pull smollm2
+	@$(PY) -m tests.doors.http.clients $(SERVE_TEST)
 
 prove: $(READY) ## Compare the rules' monitors with their definition, exhaustively; says how many verdicts
 	@$(PY) -m tests.policy.prove

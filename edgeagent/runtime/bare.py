@@ -10,6 +10,7 @@ import json
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from edgeagent.core.reading import Answer, Calls, Unreadable
 from edgeagent.core.values import Choice, Message, Stop, ToolCall, Usage, canonical_json
 from edgeagent.driver.model import NO_ROOM
 from edgeagent.errors import ShapeError
+from edgeagent.request.verbs import acts_of
 from edgeagent.runtime.attached import Attached
 from edgeagent.runtime.door import Door
 from edgeagent.runtime.model import Manner, Model
@@ -203,10 +205,7 @@ class Bare:
             each.driver.close()
         if found is not None:
             return found
-        tools = tuple(
-            Tool.of_schema(each.name, each.about or each.name, each.schema, _not_here, idempotent=True, effect="read")
-            for each in offered
-        )
+        tools = tuple(map(_declared, offered))
         agent = with_dialect(Agent("bare", ask.system, tools, prose=True), self._model.dialect)
         # A form is filled in by the model alone: no word of the request says which of its fields is meant.
         manner = ask.manner if ask.form is None else msgspec.structs.replace(ask.manner, chooses=False)
@@ -222,6 +221,13 @@ class Bare:
             gone, self._idle = self._idle, []
         for each in gone:
             each.driver.close()
+
+
+def _declared(offered: Offered) -> Tool:
+    """The tool; that it changes nothing is told by its own words, since nobody else says so."""
+    about = offered.about or offered.name
+    made = Tool.of_schema(offered.name, about, offered.schema, _not_here, idempotent=True)
+    return replace(made, effect="read") if acts_of(made) == {"read"} else made
 
 
 def _not_here(arguments: dict[str, Any]) -> str:

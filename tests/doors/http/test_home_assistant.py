@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from edgeagent.driver.scripted import ScriptedModel
 from edgeagent.runtime.model import Script
+from tests.doors.http import clients
 from tests.doors.http.home_assistant import CASES
 from tests.doors.http.serving import serving
 from tests.doors.http.test_chat import BARE, chat, content_of, streamed
@@ -58,3 +60,12 @@ def test_a_request_of_home_assistant_is_answered_or_refused_by_name(tmp_path, bo
             assert json.loads(text) == {"title": "Sweep", "hours": None, "tags": []} and not calls
         case _:
             assert text == "I am the house." and not calls and finish == "stop"
+
+
+def test_the_table_of_the_docs_has_a_row_for_each_case():
+    page = (Path(__file__).parents[3] / "docs" / "serve.md").read_text()
+    rows = page.partition(clients.BEGIN)[2].partition(clients.END)[0].splitlines()
+    names = [row.split(" | ")[0].removeprefix("| ") for row in rows]
+    answered = [name for name, (_, wanted) in CASES.items() if not wanted.startswith("refused: ")]
+    wanted = [*clients.CASES, *(f"Home Assistant: {name}" for name in answered)]
+    assert names[3 : 3 + len(wanted)] == wanted
