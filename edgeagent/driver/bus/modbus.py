@@ -42,6 +42,11 @@ REASONS = {
 }
 
 
+WRITES = (5, 6, 15, 16)
+UNSURE = (5, 11)
+"""Reasons after which a write may be done all the same, or is being done."""
+
+
 class ModbusDone(Struct, frozen=True):
     """The device answered; `values` are the registers or bits read, empty after a write."""
 
@@ -229,11 +234,18 @@ class ModbusClient:
             heard += portion
             answer = find_answer(without_echo(heard, frame) if self.local_echo else heard, wanted)
             if answer is not None:
-                try:
-                    return read_pdu(answer)
-                except PeerMisbehaved as error:
-                    return ModbusUnknown(str(error))
+                return _outcome(answer, wanted)
         return ModbusUnknown(f"no valid answer within {self.timeout_s:g} s; {len(heard)} other bytes came")
+
+
+def _outcome(answer: bytes, wanted: Expected) -> ModbusOutcome:
+    try:
+        outcome = read_pdu(answer)
+    except PeerMisbehaved as error:
+        return ModbusUnknown(str(error))
+    if isinstance(outcome, ModbusRefused) and outcome.code in UNSURE and wanted.function in WRITES:
+        return ModbusUnknown(outcome.because)
+    return outcome
 
 
 def _only(count: int, outcome: ModbusOutcome) -> ModbusOutcome:

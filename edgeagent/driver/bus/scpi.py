@@ -1,6 +1,8 @@
 """Lines of a SCPI instrument: one out, one back, within one deadline.
 
-SCPI answers carry no number, so after a missing answer the line is doubtful (`doubt.py`).
+SCPI answers carry no number, so after a missing answer the line is doubtful (`doubt.py`). What an instrument says to a
+command that asked nothing, and to which nobody waited, comes before the answer to the next question: that one is asked
+when the line is quiet, and its answer is the last line before it is quiet again.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ ANSWER_BYTES_MAX = 65_536
 """A long waveform in text; a longer one is somebody else's data."""
 
 RESYNC_S = 0.3
+"""How long a line must be quiet before nothing more is taken to come of what was said before."""
+
 LATE_S = 10.0
 """How long after its question an answer may still come, unless the profile says so: a sweep, a calibration."""
 
@@ -53,6 +57,13 @@ def line_of(heard: bytes, terminator: bytes = b"\n") -> str | None:
     return line.decode("ascii")
 
 
+class Owed(Struct, frozen=True):
+    """A line that was sent, and how many lines besides its echo are still to come of it and of what was told before."""
+
+    line: str
+    lines: int
+
+
 class ScpiClient:
     """Speaks with one instrument over one port.
 
@@ -73,7 +84,7 @@ class ScpiClient:
         self.terminator = terminator
         self.echo = echo
         self.answers_every_command = answers_every_command
-        self._doubt: Doubt[int] = Doubt(port, late_s, self._has_lines)
+        self._doubt: Doubt[Owed] = Doubt(port, late_s, self._has_come)
         self._fresh = True
         self._told = 0
         self._turn = threading.Lock()
@@ -111,44 +122,43 @@ class ScpiClient:
             return outcome
         finally:
             if not isinstance(outcome, ScpiDone):
-                self._doubt.missed(self.echo + answers, sent_at, since)
+                self._doubt.missed(Owed(line, self._told + answers), sent_at, since)
+                self._told = 0  # Until then nothing else is said.
 
     def _quiet(self, until: float) -> bool:
-        """Before the first exchange: whatever an instrument still says is nobody's answer."""
-        while self._fresh and self.port.wait(self.port.offset, RESYNC_S)[0]:
+        """Before the first exchange, and after a command: whatever an instrument still says is nobody's answer."""
+        while (self._fresh or self._told) and self.port.wait(self.port.offset, RESYNC_S)[0]:
             if time.monotonic() >= until:
                 return False
         self._fresh = False
         return True
 
     def _answer(self, line: str, since: int, until: float, *, answers: bool) -> ScpiOutcome:
-        heard, wanted = b"", ([line] if self.echo else []) + ([None] if answers else [])
-        while wanted:
+        heard, echoes, answer = b"", self.echo, None
+        while echoes or (answers and (answer is None or self._told)):
             try:
                 said = line_of(heard, self.terminator)
             except PeerMisbehaved as error:
                 return ScpiUnknown(str(error))
             if said is None:
-                left = until - time.monotonic()
-                if left <= 0:
+                left = until - time.monotonic() if answer is None else RESYNC_S
+                portion, since = self.port.wait(since, left) if left > 0 else (b"", since)
+                if portion:
+                    heard += portion
+                    continue
+                if answer is None:
                     return ScpiUnknown("no answer in time")
-                portion, since = self.port.wait(since, left)
-                heard += portion
-                continue
+                break
             heard = heard.partition(self.terminator)[2]
-            if not said and self._told and answers:
-                self._told -= 1  # An answer to a command that we did not wait for (LibreVNA#69).
-            elif said == line and wanted[0] is None and not self.echo:
-                continue  # An echo that the profile does not know of is no answer either.
-            elif (expected := wanted[0]) is None:
-                self._told = 0
-                return ScpiDone(said)
-            elif said == expected:
-                wanted.pop(0)
-            else:
+            if said == line:
+                echoes = False  # An echo that the profile does not know of is no answer either.
+            elif echoes and not self._told:
                 return ScpiUnknown(f"instead of the echo of {line!r} came {said[:40]!r}")
-        return ScpiDone("")
+            elif said or not self._told:
+                answer = said
+        self._told = 0 if answers else self._told
+        return ScpiDone(answer or "")
 
-    def _has_lines(self, heard: bytes, count: int) -> bool:
-        lines = heard.split(self.terminator)[:-1]
-        return sum(bool(line.strip()) for line in lines) >= count
+    def _has_come(self, heard: bytes, owed: Owed) -> bool:
+        lines = (line.strip() for line in heard.split(self.terminator)[:-1])
+        return sum(bool(line) and line != owed.line.encode() for line in lines) >= owed.lines

@@ -6,6 +6,7 @@ effect is unknown is not made again until a person has looked.
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -295,7 +296,8 @@ def _client_of(profile: BusProfile, port: SerialPort) -> Any:
 
             return ScpiClient(port, echo=profile.echo, answers_every_command=profile.answers_every_command, **late)
         case "smp":
-            client = SmpClient(port)
+            # By chance, so that a late answer to a process that ended is not taken for one to this.
+            client = SmpClient(port, first_sequence=secrets.randbelow(256))
             client.greet(profile.timeout_s)
             return client
 

@@ -16,7 +16,7 @@ pytest.importorskip("pymodbus", reason="pymodbus is not installed: pip install e
 
 from pymodbus.framer.rtu import FramerRTU
 
-from edgeagent.driver.bus.modbus import ModbusClient, ModbusDone, ModbusUnknown
+from edgeagent.driver.bus.modbus import ModbusClient, ModbusDone, ModbusRefused, ModbusUnknown
 from edgeagent.driver.bus.scpi import ScpiClient, ScpiDone, ScpiUnknown
 from edgeagent.driver.line.port import PortSettings, SerialPort
 
@@ -129,6 +129,73 @@ def test_pycqed_81_an_echo_is_not_an_answer(device: Device, known: bool) -> None
     client = ScpiClient(device(instrument(echo=True)), echo=known)
     assert client.ask("*IDN?") == ScpiDone("ACME,1")
     assert client.ask("*OPC?") == ScpiDone("1")
+
+
+def test_an_answer_to_a_command_that_nobody_waits_for_is_not_the_next_ones(device: Device) -> None:
+    """An instrument says OK to every command, and its profile does not know: before, or while, the next is asked."""
+    for delay_s in (0.0, 0.1):
+
+        def answers(heard: bytes, delay_s: float = delay_s) -> list[tuple[float, bytes]]:
+            return [(0.0, b"ACME,1\n")] if b"?" in heard else [(delay_s, b"OK\n")]
+
+        client = ScpiClient(device(answers))
+        client.tell("OUTP ON")
+        client.tell("VOLT 5")
+        assert client.ask("*IDN?") == ScpiDone("ACME,1")
+        assert client.ask("*IDN?") == ScpiDone("ACME,1")
+
+
+def test_an_answer_to_a_command_that_takes_long_is_not_the_next_ones(device: Device) -> None:
+    slow = {b"SWEEP\n": [(0.5, b"READY\n")], b"*OPC?\n": [(0.0, b"1\n")]}
+    client = ScpiClient(device(lambda heard: slow[heard]))
+    client.tell("SWEEP")
+    assert client.ask("*OPC?") == ScpiDone("1")
+
+
+@pytest.mark.parametrize("confirms", [b"", b"OK\n"])
+def test_an_echo_or_a_confirmation_is_not_the_late_answer(device: Device, confirms: bytes) -> None:
+    """What comes at once ends no doubt about the answer that is missing."""
+    client = ScpiClient(device(instrument(echo=True, confirms=confirms, slow_s=1.0)))
+    client.tell("OUTP ON")
+    assert isinstance(client.ask("*OPC?", 0.2), ScpiUnknown)
+    assert client.ask("*IDN?") == ScpiDone("ACME,1")
+
+
+def test_a_command_whose_echo_is_known_and_answer_is_not_leaves_the_next_one_its_own(device: Device) -> None:
+    client = ScpiClient(device(instrument(echo=True, confirms=b"OK\n")), echo=True)
+    client.tell("OUTP ON")
+    assert client.ask("*IDN?") == ScpiDone("ACME,1")
+
+
+@pytest.mark.parametrize("code", [5, 11])
+def test_a_write_that_is_put_off_or_lost_behind_a_gateway_is_unknown(device: Device, code: int) -> None:
+    def refused(request: bytes) -> list[tuple[float, bytes]]:
+        body = bytes([request[0], request[1] | 0x80, code])
+        return [(0.0, body + FramerRTU.compute_CRC(body).to_bytes(2, "big"))]
+
+    client = ModbusClient(device(refused), timeout_s=2)
+    assert isinstance(client.write_register(7, 1, 5), ModbusUnknown)
+    assert isinstance(client.read_holding(7, 1), ModbusRefused)
+
+
+def test_late_answers_to_several_registers_go_to_none_of_them(device: Device) -> None:
+    delays = iter((0.9, 0.7, 0.5, 0.3, 0.0, 0.0))
+    client = ModbusClient(device(lambda request: register(request, next(delays, 0.0))), timeout_s=0.2, late_s=2)
+    for address in (1, 2, 3, 4, 5, 6):
+        outcome = client.read_holding(7, address)
+        assert isinstance(outcome, ModbusUnknown) or outcome == ModbusDone((100 + address,))
+
+
+def test_a_late_refusal_is_not_the_next_registers(device: Device) -> None:
+    def answers(request: bytes) -> list[tuple[float, bytes]]:
+        if request[3] != 1:
+            return register(request, 0.0)
+        body = bytes([request[0], request[1] | 0x80, 4])
+        return [(0.5, body + FramerRTU.compute_CRC(body).to_bytes(2, "big"))]
+
+    client = ModbusClient(device(answers), timeout_s=0.3, late_s=3)
+    assert isinstance(client.read_holding(7, 1), ModbusUnknown)
+    assert client.read_holding(7, 2) == ModbusDone((102,))
 
 
 def test_an_echo_that_does_not_come_is_no_answer_lost(device: Device) -> None:
