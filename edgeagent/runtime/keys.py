@@ -1,4 +1,4 @@
-"""The secrets of this state folder: one seals caches, one the heads of traces, and with one exports are hashed."""
+"""Secrets of this state folder: one seals caches, one heads of traces, one log-ins; with one exports are hashed."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from edgeagent.trace.disk import DISK
 KEY_NAME = "cache.key"
 AUDIT_KEY_NAME = "audit.key"
 HEAD_KEY_NAME = "head.key"
+LOGIN_KEY_NAME = "login.key"
 KV_NAME = "kv"
 """The folder of a model's saved memories, in a session and in the state folder."""
 KEY_BYTES = 32
@@ -46,6 +47,7 @@ _LOST = {
     KEY_NAME: "What was cached is made again",
     AUDIT_KEY_NAME: "Earlier exports cannot be checked any more",
     HEAD_KEY_NAME: "Each session then goes on once `edgeagent trace repair --to` has accepted its trace",
+    LOGIN_KEY_NAME: "Pages must log in again",
 }
 """What it costs to lose a key."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,8 @@ DOOR = "http"
 """The name of this door in the words that come through it."""
 
 SEQ_MAX = 1 << 53
+ASKED_S = 2.0
+"""A record is on the disk by then, also on a slow card."""
 
 
 class NewSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -160,8 +163,13 @@ class Api:
         if decided.digest != call_digest(question.tool, question.arguments):
             raise Refused(409, "other_question", "the digest is not that of this question: look at it again")
         said = decided.text or f"by {call.who or 'this machine'} over HTTP"
-        if not feed.session.decide(question.question_id, decided.approved, decided.digest, said):
-            raise Refused(409, "not_open", "this question is not open any more")
+        # The state names a question before the record is safe, and only then can it be answered.
+        until = time.monotonic() + ASKED_S
+        while not feed.session.decide(question.question_id, decided.approved, decided.digest, said):
+            still = {each.question_id for each in questions_in(feed.session.state)}
+            if question.question_id not in still or time.monotonic() > until:
+                raise Refused(409, "not_open", "this question is not open any more")
+            await asyncio.sleep(0.01)
         return as_json({"taken": True})
 
     async def _cancel(self, call: Call) -> Reply:

@@ -14,7 +14,9 @@ from edgeagent.doors.http import metrics as figures
 from edgeagent.doors.http.api import Api
 from edgeagent.doors.http.gate import Gate
 from edgeagent.doors.http.keys import Keys
+from edgeagent.doors.http.login import Logins
 from edgeagent.doors.http.openai import OpenAi
+from edgeagent.doors.http.pages import Page
 from edgeagent.doors.http.queue import Places
 from edgeagent.doors.http.routes import Router
 from edgeagent.doors.http.server import Server, Where, sockets_for, tls_of
@@ -23,6 +25,7 @@ from edgeagent.doors.http.wire import WireLimits
 from edgeagent.errors import ConfigError
 from edgeagent.runtime.attached import Attached
 from edgeagent.runtime.bare import Bare
+from edgeagent.runtime.keys import LOGIN_KEY_NAME, local_key
 from edgeagent.runtime.model import Model
 from edgeagent.runtime.notify import Notifier
 from edgeagent.runtime.operator import operator_rules, sentence_of, with_rules
@@ -108,11 +111,13 @@ class HttpDoor:
         sessions = Sessions(
             self._service, agents, opening.root, self.metrics, self._notifier.progress, config=opening.config
         )
+        logins = None if opening.keys is None else Logins(local_key(opening.root, LOGIN_KEY_NAME), opening.keys)
+        self.gate = Gate(opening.keys, opening.names, logins)
         self.bare = Bare(self._model, opening.root)
         openai = OpenAi(sessions, self.bare, self.places, self._model.settings.temperature)
-        api = Api(sessions, self.metrics, self.places, self._why_not_ready, openai.table())
+        more = (*openai.table(), *Page(self.gate, logins).routes)
+        api = Api(sessions, self.metrics, self.places, self._why_not_ready, more)
         self.sessions, self.routes = sessions, api.routes
-        self.gate = Gate(opening.keys, opening.names)
         router = Router(api.routes, self.gate, self._told)
         self.server = server = Server(router.answer, opening.limits)
         self._measure(sessions, server)

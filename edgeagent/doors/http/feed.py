@@ -7,6 +7,7 @@ more. What is written between two records (words as they come, a place in the qu
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import threading
 from collections import deque
@@ -15,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from edgeagent.core.effects import AskUser, Effect
+from edgeagent.core.effects import AskModel, AskUser, Effect
 from edgeagent.core.events import Event, ModelAnswered, ToolFailed, ToolReturned
 from edgeagent.core.state import AwaitingCalls, PendingCall, State, calls_out, is_held, is_resting
 from edgeagent.core.values import call_digest
@@ -203,8 +204,24 @@ def record_row(seq: int, event: Event, state: State, effects: tuple[Effect, ...]
 
 
 def _effect_row(effect: Effect) -> dict[str, Any]:
-    digest = {"digest": effect.digest} if isinstance(effect, AskUser) else {}
-    return {"type": type(effect).__name__, **fields_of(effect), **digest}
+    more: dict[str, Any] = {}
+    if isinstance(effect, AskUser):
+        more["digest"] = effect.digest
+    elif isinstance(effect, AskModel):
+        more["refused"] = _refused_before(effect)
+    return {"type": type(effect).__name__, **fields_of(effect), **more}
+
+
+def _refused_before(ask: AskModel) -> list[str]:
+    """Why calls that the model wrote before it is asked again did not run."""
+    found: list[str] = []
+    for message in reversed(ask.messages):
+        if message.role != "tool":
+            break
+        if message.text.startswith('{"refused":'):
+            with contextlib.suppress(ValueError, KeyError):  # A tool's own result may begin so, and be cut.
+                found.insert(0, str(json.loads(message.text)["refused"]))
+    return found
 
 
 def state_row(state: State) -> dict[str, Any]:

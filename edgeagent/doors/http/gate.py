@@ -15,6 +15,7 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable
 
 from edgeagent.doors.http.keys import Keys
+from edgeagent.doors.http.login import TOKEN_HEADER, Logins, cookie_in
 from edgeagent.doors.http.message import Refused, Request
 
 TRIES_MAX, TRIES_S = 10, 60.0
@@ -23,6 +24,7 @@ TRIES_MAX, TRIES_S = 10, 60.0
 ADDRESSES_MAX = 1_024
 """Addresses that are remembered for it."""
 
+READING = frozenset({"GET", "HEAD"})
 LOCAL = ""
 """Whose a request is where there are no keys: this machine's."""
 
@@ -30,8 +32,8 @@ LOCAL = ""
 class Gate:
     """Lets requests in. `names` are the host names under which this server is known, besides its addresses."""
 
-    def __init__(self, keys: Keys | None, names: Iterable[str] = ()) -> None:
-        self._keys = keys
+    def __init__(self, keys: Keys | None, names: Iterable[str] = (), logins: Logins | None = None) -> None:
+        self._keys, self._logins = keys, logins
         own = socket.gethostname().lower()
         self._names = {"localhost", own, f"{own}.local", *(name.lower() for name in names)}
         self._wrong: OrderedDict[str, deque[float]] = OrderedDict()
@@ -55,10 +57,21 @@ class Gate:
         """The name of the key that came with the request. Raises Refused."""
         if self._keys is None:
             return LOCAL
+        if self._logins is not None and "authorization" not in request.headers and cookie_in(request):
+            return self._logged_in(self._logins, request)
         scheme, _, key = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not key.strip():
             raise self._unknown("send a key of this server as `Authorization: Bearer KEY`")
         return self.name_of(key.strip(), request.peer)
+
+    def _logged_in(self, logins: Logins, request: Request) -> str:
+        cookie = cookie_in(request)
+        name = logins.name_in(cookie)
+        if name is None:
+            raise self._unknown("the log-in has ended: log in again")
+        if request.method not in READING and not logins.is_token(request.headers.get(TOKEN_HEADER, ""), cookie):
+            raise Refused(403, "no_token", f"a page that is logged in sends its token as {TOKEN_HEADER}")
+        return name
 
     def name_of(self, key: str, peer: str) -> str:
         """Whose key this is. Raises Refused, after some wrong ones of one address with a time to wait."""

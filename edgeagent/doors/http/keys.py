@@ -41,6 +41,10 @@ class Keys:
                 found = name
         return found
 
+    def mark_of(self, name: str) -> bytes | None:
+        """What a key of this name, if there is one, is known by; another key has another."""
+        return self._digests.get(name)
+
 
 def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode()).digest()

@@ -7,7 +7,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -86,19 +86,19 @@ class Serving:
         connection.request("GET", f"/api/sessions/{session}/events?since={since}", headers=sent)
         found = []
         began = time.monotonic()
-        for event in parsed(connection.getresponse()):
+        for event in parsed(connection.getresponse(), lambda: time.monotonic() - began < 60):
             found.append(event)
-            assert time.monotonic() - began < 60, f"no {until} in {found}"
             if any(effect["type"] == until for effect in event["data"].get("effects", [])):
                 break
         connection.close()
         return found
 
 
-def parsed(reply: Iterator[bytes]) -> Iterator[dict[str, Any]]:
+def parsed(reply: Iterator[bytes], goes_on: Callable[[], bool]) -> Iterator[dict[str, Any]]:
     """Server-sent events as a browser reads them."""
     event: dict[str, Any] = {}
     for line in reply:
+        assert goes_on(), f"what was waited for has not come; last was {event}"
         name, _, value = line.decode().rstrip("\n").partition(": ")
         if not name and event.get("data"):
             yield {**event, "data": json.loads(event["data"])}

@@ -1,0 +1,34 @@
+// Elements: what is drawn is made here. Texts become text nodes and nothing else; what would hide or turn round what
+// stands beside it is escaped, as it is on a terminal.
+
+const HIDING =
+  /[\p{C}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800\ufe00-\ufe0e\u{e0100}-\u{e01ef}]/gu;
+
+export function shown(text) {
+  return String(text).replace(HIDING, (char) =>
+    char === "\n" || char === "\t" ? char : `\\u{${char.codePointAt(0).toString(16)}}`);
+}
+
+export function el(name, given = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(given)) {
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (value === true) made.setAttribute(key, "");
+    else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, shown(value));
+  }
+  for (const child of children) {
+    if (child === null || child === undefined) continue;
+    made.append(child instanceof Node ? child : shown(child));
+  }
+  return made;
+}
+
+export function put(into, ...children) {
+  into.replaceChildren(...children.filter((child) => child !== null));
+}
+
+// A value of a call's arguments as it will be given: the JSON of it.
+export function named(values) {
+  const rows = Object.entries(values).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, JSON.stringify(value))]);
+  return rows.length ? el("dl", {}, ...rows) : null;
+}
