@@ -11,15 +11,17 @@ import subprocess
 import sys
 import termios
 import time
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.doors.cli.forked import ROOT, Forks
 
 
-def runner(folder):
-    """A function that runs the command in this folder and returns the finished process."""
+def runner(folder, forks):
+    """A function that runs the command in this folder and returns the finished process.
+
+    What is about the start itself (`before` the command, Python's own environment) is started; all else is forked.
+    """
     environment = {
         **os.environ,
         "EDGEAGENT_STATE": str(folder / "state"),
@@ -29,20 +31,24 @@ def runner(folder):
     }
 
     def run(*arguments, stdin="", stdin_file=None, timeout=120, before=(), **more):
-        command = [*before, sys.executable, "-m", "edgeagent", *map(str, arguments)]
-        given = {"input": stdin} if stdin_file is None else {"stdin": stdin_file}
+        given, env = [*map(str, arguments)], {**environment, **more}
+        if not before and not any(name.startswith(("PYTHON", "LC_", "LANG")) for name in more):
+            return forks.run(given, folder, env, stdin if stdin_file is None else stdin_file, timeout)
+        command = [*before, sys.executable, "-m", "edgeagent", *given]
+        source = {"input": stdin} if stdin_file is None else {"stdin": stdin_file}
         return subprocess.run(
-            command,
-            **given,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            cwd=folder,
-            env={**environment, **more},
-            check=False,
+            command, **source, capture_output=True, text=True, timeout=timeout, cwd=folder, env=env, check=False
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def forks():
+    """The process that forks the command."""
+    made = Forks()
+    yield made
+    made.close()
 
 
 def write_script(folder, *answers):
@@ -53,9 +59,9 @@ def write_script(folder, *answers):
 
 
 @pytest.fixture
-def edgeagent(tmp_path):
+def edgeagent(tmp_path, forks):
     """A function that runs the command in a folder of its own and returns the finished process."""
-    return runner(tmp_path)
+    return runner(tmp_path, forks)
 
 
 class Terminal:
@@ -133,11 +139,11 @@ def script(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def recorded(tmp_path_factory):
+def recorded(tmp_path_factory, forks):
     """The state folder after a session of the greenhouse that has ended well; to be copied, not changed."""
     folder = tmp_path_factory.mktemp("recorded")
     read = {"name": "read_sensor", "arguments": {"sensor": "soil_moisture"}}
     model = write_script(folder, read, "It is dry.", "Still dry.")
-    ended = runner(folder)("run", ROOT / "examples" / "greenhouse.py", "How dry is it?", "--model", model)
+    ended = runner(folder, forks)("run", ROOT / "examples" / "greenhouse.py", "How dry is it?", "--model", model)
     assert ended.returncode == 0, ended.stderr
     return folder / "state"

@@ -6,8 +6,6 @@ import json
 
 import pytest
 
-pytestmark = pytest.mark.long
-
 
 @pytest.fixture
 def two(edgeagent, tmp_path, script):

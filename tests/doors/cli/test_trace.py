@@ -12,8 +12,6 @@ from edgeagent.core.events import ModelAnswered
 from edgeagent.core.values import Usage
 from edgeagent.doors.cli.trace import why
 
-pytestmark = pytest.mark.long  # Seconds of CPU: `make test` runs it, `make quick` does not.
-
 GREENHOUSE = Path(__file__).parents[3] / "examples" / "greenhouse.py"
 READ = {"name": "read_sensor", "arguments": {"sensor": "soil_moisture"}}
 
@@ -150,7 +148,6 @@ def test_an_unknown_session_is_a_usage_error(edgeagent, trace):
     assert "sessions list" in asked.stderr
 
 
-@pytest.mark.long
 def test_a_signed_checkpoint_proves_that_nothing_was_rewritten(edgeagent, trace, tmp_path):
     pytest.importorskip("cryptography")
     made = edgeagent("trace", "keygen", "gateway7", "-o", tmp_path / "key")
@@ -168,7 +165,6 @@ def test_a_signed_checkpoint_proves_that_nothing_was_rewritten(edgeagent, trace,
     assert "cut off" in cut.stderr
 
 
-@pytest.mark.long
 def test_a_rotated_session_goes_on_with_its_chain(edgeagent, trace):
     head = edgeagent("trace", "head", trace).stdout
     size = trace.stat().st_size

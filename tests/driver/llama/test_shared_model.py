@@ -25,13 +25,9 @@ GREENHOUSE = dataclasses.replace(greenhouse, dialect=Plain())
 VALVES = dataclasses.replace(GREENHOUSE, name="valves", tools=[GREENHOUSE.by_name["set_valve"]])
 TALKER = Agent(name="talker", system="You tell short stories.", dialect=Plain())
 SAID = {
-    "greenhouse": (
-        "It is far too dark in here.",
-        "Tell the operator that the boiler is cold.",
-        "Open the north valve.",
-    ),
-    "valves": ("The plants are thirsty.", "Open the mist valve for 7 seconds.", "Do not open it."),
-    "talker": ("Tell me a story.", "And what then?", "Who are you?"),
+    "greenhouse": ("Tell the operator that the boiler is cold.", "Open the north valve."),
+    "valves": ("The plants are thirsty.", "Do not open it."),
+    "talker": ("Tell me a story.", "Who are you?"),
 }
 AGENTS = (GREENHOUSE, VALVES, TALKER)
 
@@ -90,7 +86,7 @@ def model(smollm2):
 
 def test_sessions_of_three_agents_are_answered_in_turns_as_if_each_were_alone(model, alone):
     talks = {(agent.name, number): Talk(model, agent, number) for agent in AGENTS for number in (1, 2)}
-    for turn in range(3):
+    for turn in range(2):
         for (name, _), talk in talks.items():
             talk.say(SAID[name][turn])
     assert {key: talk.told for key, talk in talks.items()} == alone
@@ -100,7 +96,7 @@ def test_sessions_of_three_agents_are_answered_in_turns_as_if_each_were_alone(mo
 def test_a_session_whose_memory_had_to_go_is_answered_too_and_memory_stays_bounded(smollm2):
     loaded = LlamaModel.load(smollm2, threads=1)
     model = LlamaModel(loaded.engine, loaded.template, loaded.grammars, memories_bytes_max=20 << 20)
-    talks = [Talk(model, agent, number) for number in (1, 2) for agent in AGENTS]
+    talks = [Talk(model, agent, number) for number in (1, 2) for agent in (VALVES, TALKER)]
     for turn in range(2):
         for talk in talks:
             talk.say(SAID[talk.agent.name][turn])

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -28,66 +32,95 @@ def ask(text, choice="either"):
     return AskModel(1, (Message("user", text),), AGENT.tool_names, choice, 48, 0, 7)
 
 
-@pytest.fixture
-def kept_in(smollm2, tmp_path, monkeypatch):
-    """Loads a driver that keeps its memory: a session's own by number, the agent's in one folder."""
-    passes = []
-    decode_steps = Engine._decode_steps
-    monkeypatch.setattr(Engine, "_decode_steps", lambda engine, part: passes.append(part) or decode_steps(engine, part))
+class Kept:
+    """A driver that keeps its memory (a session's own by number, the agent's in one folder), and what it did."""
+
+    def __init__(self, model: Path, root: Path, passes: list, session, agent=AGENT, secret=SECRET):
+        self.passes, self.driver = passes, LlamaDriver.load(model, agent, threads=1)
+        self.engine = self.driver._engine
+        self.driver.keep_warm(root / "sessions" / session / "kv", root / "kv", secret)
+        self.warm = self.driver.wake()
+
+    def answer(self, text):
+        """The event, and how many tokens of the tools' texts were evaluated for it."""
+        self.passes.clear()
+        event = self.driver.answer(ask(text))
+        return event, sum(step.following < 0 for part in self.passes for step in part)
+
+    def places(self):
+        """The tokens that each sequence beside the conversation holds."""
+        return [self.engine.kept(place) for place in range(1, SEQUENCES)]
+
+    def close(self):
+        self.driver.close()
+
+
+@pytest.fixture(scope="module")
+def passes():
+    """What the model evaluates, part by part."""
     made = []
-
-    class Kept:
-        """A driver whose thread has ended, and what it did."""
-
-        def __init__(self, session, agent=AGENT, secret=SECRET):
-            self.driver = LlamaDriver.load(smollm2, agent, threads=1)
-            self.engine = self.driver._engine
-            self.driver.keep_warm(tmp_path / "sessions" / session / "kv", tmp_path / "kv", secret)
-            self.warm = self.driver.wake()
-            made.append(self.driver)
-
-        def answer(self, text):
-            """The event, and how many tokens of the tools' texts were evaluated for it."""
-            passes.clear()
-            event = self.driver.answer(ask(text))
-            return event, sum(step.following < 0 for part in passes for step in part)
-
-        def places(self):
-            """The tokens that each sequence beside the conversation holds."""
-            return [self.engine.kept(place) for place in range(1, SEQUENCES)]
-
-        def close(self):
-            self.driver.close()
-            made.remove(self.driver)
-
-    yield Kept
-    for driver in made:
-        driver.close()
+    with pytest.MonkeyPatch.context() as patch:
+        decode_steps = Engine._decode_steps
+        patch.setattr(Engine, "_decode_steps", lambda engine, part: made.append(part) or decode_steps(engine, part))
+        yield made
 
 
 @pytest.fixture
-def left(kept_in):
-    """What stood beside the conversation of the session before."""
-    before = kept_in("one")
+def kept_in(smollm2, tmp_path, passes):
+    """Loads a driver; what it keeps lies under `tmp_path`."""
+    with contextlib.ExitStack() as stack:
+
+        def load(*named, **more):
+            made = Kept(smollm2, tmp_path, passes, *named, **more)
+            stack.callback(made.close)
+            return made
+
+        yield load
+
+
+@pytest.fixture(scope="module")
+def session_before(smollm2, passes, tmp_path_factory):
+    """A session that ended: what it left on the disk, and what stood beside its conversation."""
+    root = tmp_path_factory.mktemp("before")
+    before = Kept(smollm2, root, passes, "one")
     before.answer(FIRST)
     places = before.places()
     before.close()
     assert sum(map(bool, places)) == len(AGENT.tools) + 1
+    return root, places
+
+
+@pytest.fixture
+def left(session_before, tmp_path):
+    """What stood beside the conversation of the session before, whose files are this test's own."""
+    root, places = session_before
+    shutil.copytree(root, tmp_path, dirs_exist_ok=True)
     return places
 
 
-def test_the_next_run_evaluates_no_tools_text_and_judges_as_the_uncut_one(kept_in, left):
-    uncut = kept_in("other", secret=bytes(32))
-    _, cold = uncut.answer(FIRST)
-    prefix = uncut.driver.prepared.prefix_tokens()
-    uncut.engine.align(uncut.engine.kept()[:prefix], keep_last=False)  # As it is where a session begins.
-    expected, _ = uncut.answer(SECOND)
+@pytest.fixture(scope="module")
+def uncut(smollm2, passes, tmp_path_factory):
+    """A session that no disk has helped: how much it evaluated for the first answer; what it answers where it began.
+
+    The last is what it answers as its conversation's second.
+    """
+    kept = Kept(smollm2, tmp_path_factory.mktemp("uncut"), passes, "other")
+    _, cold = kept.answer(FIRST)
+    second, _ = kept.answer(SECOND)
+    prefix = kept.driver.prepared.prefix_tokens()
+    kept.engine.align(kept.engine.kept()[:prefix], keep_last=False)  # As it is where a session begins.
+    fresh, _ = kept.answer(SECOND)
+    kept.close()
+    return SimpleNamespace(cold=cold, prefix=prefix, fresh=fresh, second=second)
+
+
+def test_the_next_run_evaluates_no_tools_text_and_judges_as_the_uncut_one(kept_in, left, uncut):
     restored = kept_in("two")
-    assert restored.warm == prefix
+    assert restored.warm == uncut.prefix
     assert restored.places() == left
     event, evaluated = restored.answer(SECOND)
-    assert (cold > 100, evaluated) == (True, 0)
-    assert (event.scores, event.text) == (expected.scores, expected.text)
+    assert (uncut.cold > 100, evaluated) == (True, 0)
+    assert (event.scores, event.text) == (uncut.fresh.scores, uncut.fresh.text)
 
 
 def test_a_run_that_was_answered_without_the_model_leaves_prefix_and_texts_too(kept_in):
@@ -107,12 +140,9 @@ def test_a_session_that_goes_on_has_its_own_memory_and_the_texts(kept_in, left):
     assert resumed.answer(SECOND)[1] == 0
 
 
-def test_a_session_that_goes_on_is_judged_as_the_uncut_one(kept_in, left):
-    uncut = kept_in("other", secret=bytes(32))
-    uncut.answer(FIRST)
-    expected, _ = uncut.answer(SECOND)
+def test_a_session_that_goes_on_is_judged_as_the_uncut_one(kept_in, left, uncut):
     event, _ = kept_in("one").answer(SECOND)
-    assert (event.scores, event.text) == (expected.scores, expected.text)
+    assert (event.scores, event.text) == (uncut.second.scores, uncut.second.text)
 
 
 def test_what_was_asked_in_other_sessions_makes_no_difference(kept_in, left):
