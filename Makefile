@@ -61,7 +61,8 @@ device-test-linux: $(READY) ## The same with a whole Linux for ARM, which takes 
 agentdojo: $(READY) ## Attack the rules with AgentDojo's 609 pairs and our own 216 (installs AgentDojo once)
 	@$(PY) -m bench.agentdojo
 
-test-slow: $(READY) ## The long runs of the property tests
+test-slow: $(READY) ## The long runs: of the property tests, and of the model
+	@$(PY) -m edgeagent model pull smollm2
 	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device -m slow
 
 crash-test: $(READY) ## Kill, cut, flip and starve sessions in some 40,000 ways; the last line counts

@@ -13,7 +13,7 @@ from bench.accuracy.engines import CALL_TOKENS_MAX, ENGINES, Ours
 from bench.accuracy.requests import Accepted, Asked, agent_of
 from bench.accuracy.run import measure
 
-pytestmark = pytest.mark.model
+pytestmark = [pytest.mark.model, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

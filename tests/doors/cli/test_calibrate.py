@@ -28,6 +28,7 @@ def needed_in(printed: str) -> float:
     return dict(answer["scores"])["(needed)"]
 
 
+@pytest.mark.slow
 def test_a_calibration_is_kept_and_used_until_the_tools_change(edgeagent, smollm2, tmp_path):
     (tmp_path / "agent.py").write_text(AGENT)
     options = ("--model", smollm2, "--threads", 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,12 @@ import pytest
 def greenhouse() -> SimpleNamespace:
     """The greenhouse's tools and requests, which the bench measures with."""
     return SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[3] / "bench" / "greenhouse.py")))
+
+
+@pytest.fixture(scope="session")
+def grammar_engine() -> str:
+    """What holds the model to the grammar: `make test-gbnf` runs these tests once more with the other one."""
+    return os.environ.get("EDGEAGENT_ENGINE", "llguidance")
 
 
 @pytest.fixture(scope="session")

@@ -24,9 +24,9 @@ HERMES = dialect_called("hermes")
 AGENT = dataclasses.replace(greenhouse, dialect=HERMES)
 
 
-@pytest.fixture(scope="module", params=["llguidance", "gbnf"])
-def driver(request, smollm2):
-    made = LlamaDriver.load(smollm2, AGENT, threads=1, engine=request.param)
+@pytest.fixture(scope="module")
+def driver(smollm2, grammar_engine):
+    made = LlamaDriver.load(smollm2, AGENT, threads=1, engine=grammar_engine)
     yield made
     made.close()
 

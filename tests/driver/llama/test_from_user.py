@@ -30,9 +30,9 @@ def pay(to: Annotated[str, FromUser()], amount: Annotated[int, Meta(ge=1, le=900
 AGENT = Agent(name="bank", system="You pay bills.", tools=[pay], dialect=Plain())
 
 
-@pytest.fixture(scope="module", params=["llguidance", "gbnf"])
-def driver(request, smollm2):
-    made = LlamaDriver.load(smollm2, AGENT, threads=1, n_ctx=512, engine=request.param)
+@pytest.fixture(scope="module")
+def driver(smollm2, grammar_engine):
+    made = LlamaDriver.load(smollm2, AGENT, threads=1, n_ctx=512, engine=grammar_engine)
     yield made
     made.close()
 

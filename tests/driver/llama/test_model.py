@@ -25,9 +25,9 @@ AGENT = dataclasses.replace(greenhouse, dialect=Plain())
 OPEN = "Open the north valve for 30 seconds."
 
 
-@pytest.fixture(scope="module", params=["llguidance", "gbnf"])
-def driver(request, smollm2):
-    made = LlamaDriver.load(smollm2, AGENT, threads=1, engine=request.param)
+@pytest.fixture(scope="module")
+def driver(smollm2, grammar_engine):
+    made = LlamaDriver.load(smollm2, AGENT, threads=1, engine=grammar_engine)
     yield made
     made.close()
 

@@ -101,6 +101,7 @@ def test_a_session_whose_memory_had_to_go_is_answered_too_and_memory_stays_bound
         for talk in talks:
             talk.say(SAID[talk.agent.name][turn])
             assert model.memories.size_bytes <= 20 << 20
+    assert not all(model.holds(talk.driver) for talk in talks)
     model.close()
 
 
