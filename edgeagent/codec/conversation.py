@@ -85,9 +85,9 @@ class AnswerShape(msgspec.Struct, frozen=True):
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     """A request to a remote model. What an API cannot carry is named by its `Api.lacks`, and left out.
 
-    `only` names the one tool that must be called. `max_tokens` 0 means the server's own limit. `temperature` None leaves
-    it out: the newest models of OpenAI and Anthropic refuse it. `extra` are further fields of the request's top level,
-    as the operator wrote them; they come last and win.
+    `only` names the one tool that must be called. `max_tokens` 0 means the server's own limit. `temperature` None
+    leaves it out: the newest models of OpenAI and Anthropic refuse it. `extra` are further fields of the request's top
+    level, as the operator wrote them; they come last and win.
     """
 
     model: str
