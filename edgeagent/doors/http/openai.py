@@ -11,15 +11,17 @@ from typing import Any, Protocol
 
 import msgspec
 
-from edgeagent.doors.http.chat import ChatRequest, refuse_what_cannot_be
+from edgeagent.doors.http.chat import ChatRequest, cannot, refuse_what_cannot_be
 from edgeagent.doors.http.chat_agent import AgentChat
 from edgeagent.doors.http.chat_bare import bare_chat
+from edgeagent.doors.http.embeddings import Embeddings, EmbeddingsRequest
 from edgeagent.doors.http.message import EVENTS, JSON, Refused, Reply, as_json
 from edgeagent.doors.http.queue import WAITING_MAX, Places
 from edgeagent.doors.http.routes import Call, Route
 from edgeagent.doors.http.sessions import Sessions
 from edgeagent.doors.http.told import Result, Told
 from edgeagent.runtime.bare import Bare
+from edgeagent.runtime.embedding import Embedding
 
 BARE = ":model"
 ALIVE_S = 10.0
@@ -47,6 +49,7 @@ class OpenAi:
 
     def __init__(self, sessions: Sessions, bare: Bare, places: Places, temperature: float) -> None:
         self._sessions, self._bare, self._places, self._temperature = sessions, bare, places, temperature
+        self._embeddings = Embeddings(Embedding(), places)
         self._began = int(time.time())
         self._threads = ThreadPoolExecutor(WAITING_MAX, "bare")
         """Those that begin an answer wait in it for the model."""
@@ -61,6 +64,10 @@ class OpenAi:
                 "POST", chat, "v1_chat", "The next message of a conversation.", self._chat, ChatRequest,
                 gives=(JSON, EVENTS), refusals=(404, 409, 503),
             ),
+            Route(
+                "POST", "/v1/embeddings", "v1_embeddings", "Vectors of texts, where there is an embedder.",
+                self._embeddings.answer, EmbeddingsRequest,
+            ),
         )  # fmt: skip
 
     def close(self) -> None:
@@ -69,7 +76,8 @@ class OpenAi:
         self._bare.close()
 
     def _names(self) -> list[str]:
-        return [each for name in self._sessions.agents for each in (name, f"{name}{BARE}")]
+        agents = [each for name in self._sessions.agents for each in (name, f"{name}{BARE}")]
+        return [*agents, *self._embeddings.names]
 
     def _row(self, name: str) -> dict[str, Any]:
         return {"id": name, "object": "model", "created": self._began, "owned_by": "edgeagent"}
@@ -90,6 +98,8 @@ class OpenAi:
     async def _chat(self, call: Call) -> Reply:
         asked = call.request.as_json(ChatRequest)
         self._check_name(asked.model)
+        if asked.model in self._embeddings.names:
+            raise cannot("model", f"{asked.model} embeds texts and writes none")
         refuse_what_cannot_be(asked)
         chat = self._chat_of(asked, call)
         with ExitStack() as held:

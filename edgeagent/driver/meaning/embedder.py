@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from edgeagent.driver.meaning.pieces import Pieces
 from edgeagent.driver.meaning.weights import Floats, WeightsFile
+from edgeagent.errors import ModelError
 
 KEPT_MAX = 4096
 """Vectors that are kept in memory, and in the folder: 1.5 kB each."""
@@ -43,6 +44,16 @@ class Embedder:
         asked = self._once(ASKED + request, self._vector)
         told = {name: self._once(TOLD + text, self._on_disk) for name, text in texts.items()}
         return {name: float(asked @ vector) for name, vector in told.items()}
+
+    def vector(self, text: str) -> tuple[Floats, int]:
+        """The vector of a text as it is, and of how many pieces. Raises ModelError for one that is too long.
+
+        It was trained with `query: ` or `passage: ` in front of every text.
+        """
+        pieces, most = self._pieces.of(text), self._file.sizes.tokens_max
+        if len(pieces) > most:
+            raise ModelError(f"the text has {len(pieces)} pieces, and {most} are the most: cut it in parts")
+        return self._of_pieces(pieces), len(pieces)
 
     def _once(self, text: str, vector_of: Callable[[str], Floats]) -> Floats:
         """The vector of a text, from memory if it was there before."""
@@ -88,8 +99,11 @@ class Embedder:
         return found | {name: self._file.tensor(f"l{place}.{name}") for name in plain}
 
     def _vector(self, text: str) -> Floats:
+        """The vector of a text's beginning."""
+        return self._of_pieces(self._pieces.of(text[:TEXT_CHARS_MAX])[: self._file.sizes.tokens_max])
+
+    def _of_pieces(self, pieces: Sequence[int]) -> Floats:
         """The mean of what the last layer says of a text's pieces, of length one."""
-        pieces = self._pieces.of(text[:TEXT_CHARS_MAX])[: self._file.sizes.tokens_max]
         told = self._begun(pieces)
         for layer in self._layers:
             told = self._through(layer, told)
