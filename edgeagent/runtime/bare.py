@@ -195,7 +195,10 @@ class Bare:
     def _place(self, ask: BareAsk) -> Place:
         """The place that such an ask had last, or a new one."""
         offered = ask.tools if ask.form is None else (msgspec.structs.replace(ask.form, name=FORM),)
-        key = canonical_json([ask.system, [msgspec.to_builtins(each) for each in offered], repr(ask.manner)])
+        try:
+            key = canonical_json([ask.system, [msgspec.to_builtins(each) for each in offered], repr(ask.manner)])
+        except TypeError:
+            raise ShapeError("a schema is nested too deep to be held") from None
         with self._lock:
             found = next((each for each in reversed(self._idle) if each.key == key), None)
             if found is not None:

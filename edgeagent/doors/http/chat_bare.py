@@ -21,6 +21,7 @@ from edgeagent.errors import ConfigError, GrammarError, ModelError, ShapeError
 from edgeagent.runtime.bare import Bare, BareAsk, BareFailed, Offered, Running, Written
 from edgeagent.runtime.door import QuietDoor
 from edgeagent.runtime.model import Manner
+from edgeagent.shape.parse import parse
 
 ANY_OBJECT = {"type": "object"}
 
@@ -291,8 +292,8 @@ def _messages(
 
 def _arguments(text: str, place: int) -> dict[str, Any]:
     try:
-        value = json.loads(text or "{}")
-    except (ValueError, RecursionError):
+        value = parse(text or "{}")
+    except ShapeError:
         value = None
     if not isinstance(value, dict):
         raise cannot(f"messages[{place}].tool_calls", "arguments are not the text of a JSON object")
