@@ -30,6 +30,7 @@ from edgeagent.runtime.attached import Attached
 from edgeagent.runtime.door import Door
 from edgeagent.runtime.model import Manner, Model
 from edgeagent.runtime.wiring import with_dialect
+from edgeagent.shape.parse import parse
 
 KEPT_MAX = 4
 """Conversations whose place in the model's memory is kept for the next ask: each client has one, and there are few."""
@@ -231,6 +232,14 @@ def _declared(offered: Offered) -> Tool:
     about = offered.about or offered.name
     made = Tool.of_schema(offered.name, about, offered.schema, _not_here, idempotent=True)
     return replace(made, effect="read") if acts_of(made) == {"read"} else made
+
+
+def arguments_in(text: str) -> dict[str, Any]:
+    """The arguments that a client says were written. Raises ShapeError."""
+    value = parse(text)
+    if not isinstance(value, dict):
+        raise ShapeError("it is none")
+    return value
 
 
 def _not_here(arguments: dict[str, Any]) -> str:

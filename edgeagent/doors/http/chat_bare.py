@@ -18,10 +18,9 @@ from edgeagent.doors.http.cut import Cut, Inside, Words
 from edgeagent.doors.http.message import Refused
 from edgeagent.doors.http.told import Result, Told, usage_row
 from edgeagent.errors import ConfigError, GrammarError, ModelError, ShapeError
-from edgeagent.runtime.bare import Bare, BareAsk, BareFailed, Offered, Running, Written
+from edgeagent.runtime.bare import Bare, BareAsk, BareFailed, Offered, Running, Written, arguments_in
 from edgeagent.runtime.door import QuietDoor
 from edgeagent.runtime.model import Manner
-from edgeagent.shape.parse import parse
 
 ANY_OBJECT = {"type": "object"}
 
@@ -292,9 +291,6 @@ def _messages(
 
 def _arguments(text: str, place: int) -> dict[str, Any]:
     try:
-        value = parse(text or "{}")
-    except ShapeError:
-        value = None
-    if not isinstance(value, dict):
-        raise cannot(f"messages[{place}].tool_calls", "arguments are not the text of a JSON object")
-    return value
+        return arguments_in(text or "{}")
+    except ShapeError as error:
+        raise cannot(f"messages[{place}].tool_calls", f"arguments are not the text of a JSON object: {error}") from None
