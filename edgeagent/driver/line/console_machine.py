@@ -19,7 +19,6 @@ from collections.abc import Callable
 from edgeagent.driver.line import raw_repl
 from edgeagent.driver.line.ending import (
     Sent,
-    after_prompt,
     answer_of,
     late_prompts,
     marker_end,
@@ -30,13 +29,9 @@ from edgeagent.driver.line.ending import (
 from edgeagent.driver.line.nudging import Nudger
 from edgeagent.driver.line.outcome import DeviceReset, Done, Failed, LinkWasLost, NotSent, Outcome, TimedOut
 from edgeagent.driver.line.outcome import WaitingForInput as Waiting
-from edgeagent.driver.line.play import LineGone, Play
+from edgeagent.driver.line.play import ECHO_S, LineGone, Play
 from edgeagent.driver.line.profile import SECRET, Profile
-from edgeagent.driver.line.screen import echo_differs, echo_length, set_aside
 from edgeagent.driver.line.view import READY, State, View
-
-ECHO_S = 2.0
-"""How long a typed line may take to come back."""
 
 CONFIRM_S = 3.0  # One attempt at a prompt while entering: many times what a live one needs.
 NUDGE_S = 1.0
@@ -136,12 +131,19 @@ class ConsoleMachine(Nudger):
         if self._style == "raw_repl":
             yield from self.pause(0.2)  # The traceback comes first; then the raw REPL is left.
             yield from self.send(raw_repl.LEAVE)
+        self._unanswered = ()
+        if self._style == "prompt" and self.running:  # What ignores the key may print something like a prompt.
+            while self.now < until and self.running:
+                yield from self.look(0.1, until)
+                self.running = "" if (yield from self._new_prompt(self.profile.settle_s)) else self.running
+            self.state = "unknown" if self.running and self.view.prompt in READY else self._classified()
+            self._question = self._question if self.running else ""
+            return self.state
         while self.now < until and not view.prompt:
             yield from self.look(0.1, until)
         self.state = self._classified()
-        if self.state in READY:
+        if self.state in READY and (yield from self._probe(until)) in READY:
             self.running = self._question = ""
-            return (yield from self._probe(until))
         return self.state
 
     # -- commands
@@ -222,7 +224,7 @@ class ConsoleMachine(Nudger):
             view = yield from self.fresh()
             accepted = yield from self.type(line, slower=slower, until=until)
             whole = accepted == len(line.encode())
-            if whole and (not self.profile.echo or (yield from self._echoed(view, line, until))):
+            if whole and (not self.profile.echo or (yield from self.echoed(view, line, until))):
                 return ""
             shown = view.typed[-80:]
             for _ in range(CLEARS_MAX):
@@ -232,19 +234,6 @@ class ConsoleMachine(Nudger):
             if self.now >= until:
                 break
         return problem
-
-    def _echoed(self, view: View, line: str, until: float) -> Play[bool]:
-        limit = min(until, self.now + ECHO_S)
-        while True:
-            shown, _ = set_aside(view.typed.replace("\r\n", "\n"), self.profile.noise_patterns)
-            readings = (shown, after_prompt(shown, self.profile))
-            if any(echo_length(reading, line) is not None for reading in readings):
-                return True
-            if self.now >= limit:
-                return False
-            if all(echo_differs(reading, line) for reading in readings) and (yield from self.quiet(0.15)):
-                return False  # Wrong, and nothing more comes that could be the rest of a noise line.
-            yield from self.look(0.1, limit)
 
     # -- the end of a command
 
@@ -256,13 +245,15 @@ class ConsoleMachine(Nudger):
             quiet = not (yield from self.look(waits_s, until))
             yield from self.answer_cursor()
             over = self.now >= until
-            ended = yield from self._end_seen(quiet or over, over)
+            marked = self._style == "marker"
+            banner = self.view.banner  # After a marker it was only printed, by `dmesg` for one.
+            ended = (yield from self._end_seen(quiet or over, over)) if marked or not banner else None
             if ended is not None:
                 self.running = ""
                 return (yield from self._with_status(ended)) if self.profile.transaction.status_command else ended
             text, noise = self.view.clean
             body = answer_of(text, self._sent, self.profile)
-            if banner := self.view.banner:
+            if banner and (not marked or quiet or over):
                 self.state, self.running = "booting", ""
                 return DeviceReset(body, banner, noise)
             if quiet and (key := self.view.pager_key) and pages < PAGES_MAX:
@@ -322,15 +313,19 @@ class ConsoleMachine(Nudger):
     def _with_status(self, outcome: Done | Failed) -> Play[Outcome]:
         """Ask a console without `;` for the status of the command before. Reading it changes nothing."""
         asking, way = self.profile.transaction.status_command, self.profile.transaction
+        untold = Done(outcome.output, None, outcome.noise) if isinstance(outcome, Done) else outcome
         if (yield from self._typed(asking, self.now + ECHO_S)):
-            return Failed(outcome.output, None, outcome.noise)
+            return untold
         yield from self.send(self.profile.keys.enter)
         limit, found = self.now + ECHO_S, None
         while self.now < limit and found is None:
             yield from self.look(0.2, limit)
             if self.view.last_line == self.confirmed:
-                found = re.search(way.status, answer_of(self.view.clean[0], Sent(asking), self.profile))
-        status = int(found.group(1)) if found else None
+                answer = answer_of(self.view.clean[0], Sent(asking), self.profile)
+                found = re.search(rf"^(?:{way.status})$", answer, re.MULTILINE)  # A log line may hold numbers too.
+        if found is None:
+            return untold
+        status = int(found.group(1))
         if status == 0 and isinstance(outcome, Done):
             return outcome
         return Failed(outcome.output, status, outcome.noise)

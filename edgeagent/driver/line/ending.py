@@ -82,7 +82,7 @@ def stands(view: View, confirmed: str) -> bool:
     last = view.last_line
     if not confirmed or not last:
         return False
-    if last == confirmed:
+    if last.rstrip() == confirmed.rstrip():
         return True
     name = max(NAME.findall(confirmed), key=len, default="")
     if not name:
@@ -93,7 +93,7 @@ def stands(view: View, confirmed: str) -> bool:
 
 def only_prompt(beside: View, prompt: str, nudge: str) -> bool | None:
     """Return whether a nudge was answered by its echo, a new prompt and nothing else; None while that may come."""
-    typed = nudge.rstrip("\r\n")
+    typed, prompt = nudge.rstrip("\r\n"), prompt.rstrip()
     first, newline, rest = beside.clean[0].partition("\n")
     if not newline and beside.profile.echo:  # A live prompt answers Enter with a new line.
         comes = typed.startswith(first) or first.startswith(typed) or prompt.startswith(first)
@@ -104,9 +104,9 @@ def only_prompt(beside: View, prompt: str, nudge: str) -> bool | None:
     lines = [line for line in ([] if first == typed else [first]) + rest.split("\n") if not above.fullmatch(line)]
     if not lines:
         return None
-    if all(line == prompt for line in lines):
+    if all(line.rstrip() == prompt for line in lines):
         return True
-    rest = lines[-1] if all(line == prompt for line in lines[:-1]) else ""
+    rest = lines[-1] if all(line.rstrip() == prompt for line in lines[:-1]) else ""
     return None if rest and rest == beside.last_line else False  # It is not whole yet.
 
 

@@ -11,8 +11,13 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from edgeagent.driver.line.ending import after_prompt
 from edgeagent.driver.line.profile import Profile
+from edgeagent.driver.line.screen import echo_differs, echo_length, set_aside
 from edgeagent.driver.line.view import View
+
+ECHO_S = 2.0
+"""How long a typed line may take to come back."""
 
 
 class Type(Struct, frozen=True):
@@ -119,6 +124,20 @@ class Typist:
         if pacing.line_ms:
             yield from self.pause(pacing.line_ms / 1000)
         return accepted
+
+    def echoed(self, view: View, line: str, until: float) -> Play[bool]:
+        """Read a typed line's echo back in this view; return whether it came as it was typed."""
+        limit = min(until, self.now + ECHO_S)
+        while True:
+            shown, _ = set_aside(view.typed.replace("\r\n", "\n"), self.profile.noise_patterns)
+            readings = (shown, after_prompt(shown, self.profile))
+            if any(echo_length(reading, line) is not None for reading in readings):
+                return True
+            if self.now >= limit:
+                return False
+            if all(echo_differs(reading, line) for reading in readings) and (yield from self.quiet(0.15)):
+                return False  # Wrong, and nothing more comes that could be the rest of a noise line.
+            yield from self.look(0.1, limit)
 
     def answer_cursor(self) -> Play[None]:
         """Say where the cursor is, where the profile says that the device wants to know."""

@@ -1,7 +1,7 @@
 """A device in simulated time: a shell that runs scripts, and whoever carries a play's wishes to it. No port, no clock.
 
 Of the keys that are pressed it `loses` those of these numbers; while a command runs one that `mimics` answers Enter
-with the shell's prompt.
+with the shell's prompt, and one that is `deaf` cannot be interrupted.
 
 A script is a list of steps: `[seconds, text]` prints after a pause; `["ask", text]` waits for a line,
 `["page", text, wiped]` for a key, and prints what wipes the text away; `["lose"]` ends the line, `["reset"]` starts the
@@ -37,7 +37,7 @@ class Device:
         self.joins, self.status = joins, status
         self.cut = -1
         self.loses: frozenset[int] = frozenset()
-        self.mimics = False
+        self.mimics = self.deaf = False
         self.asks_user = "login: "
         self.lost = False
         self.started: list[str] = []
@@ -137,7 +137,7 @@ class Device:
                 self.say(f"\r\n{self.prompt}")
                 return
             self._ahead += char
-            if char == "\x03":
+            if char == "\x03" and not self.deaf:
                 self._end(interrupted=True)
             return
         if self._waits_for == "key":

@@ -73,7 +73,7 @@ def entered_unread(patch: Patch) -> None:
         yield from self.look(0.1)
         return True
 
-    patch.setattr(ConsoleMachine, "_echoed", echoed)
+    patch.setattr(ConsoleMachine, "echoed", echoed)
 
 
 def no_end_without_a_number(patch: Patch) -> None:

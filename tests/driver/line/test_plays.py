@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from edgeagent.driver.line.console_machine import ConsoleMachine
-from edgeagent.driver.line.outcome import Done, Outcome
+from edgeagent.driver.line.outcome import Done, NotSent, Outcome, TimedOut
 from edgeagent.driver.line.profile import Answer, Profile, Prompts, load_profile
 from tests.driver.line.simulated import ONE_BY_ONE, Device, words
 
@@ -86,3 +86,32 @@ def test_where_the_bytes_are_cut_changes_nothing(file: Path) -> None:
 def test_every_cut_of_every_play_changes_nothing(file: Path) -> None:
     for cut in range(1, played(file)[1].printed):
         assert problems(file, cut) == [], f"cut at byte {cut}"
+
+
+@pytest.mark.parametrize("shows", ["Writing:#", "#", "sw1#", "50%>"])
+def test_what_ignores_the_interrupt_is_still_running(shows: str) -> None:
+    """zephyr#59089 once more: the key does nothing, the flash goes on, and what it prints looks like a prompt."""
+    writes = [[0.5, shows] for _ in range(40)]
+    device = Device("sw1#", {"flash": [*writes, [0, "\r\ndone\r\n"]], "next": [[0, "fine\r\n"]]})
+    device.deaf = True
+    machine = ConsoleMachine(load_profile("generic"), words())
+    assert isinstance(device.carry(machine.run("flash", 5.0)), TimedOut)
+    assert device.carry(machine.interrupt(5.0)) == "unknown"
+    assert isinstance(device.carry(machine.run("next", 2.0)), NotSent)
+    assert "next" not in device.started
+    device.idle(20.0)
+    assert device.carry(machine.run("next", 5.0)) == Done("fine")
+
+
+def test_what_is_interrupted_leaves_the_console_free() -> None:
+    device = Device("sw1#", {"flash": [[60, "done\r\n"]], "next": [[0, "fine\r\n"]]})
+    machine = ConsoleMachine(load_profile("generic"), words())
+    assert isinstance(device.carry(machine.run("flash", 5.0)), TimedOut)
+    assert device.carry(machine.interrupt(5.0)) == "shell"
+    assert device.carry(machine.run("next", 5.0)) == Done("fine")
+
+
+def test_a_status_that_is_not_told_is_not_known() -> None:
+    device = Device("uart:~$ ", {"go": [[0, "gone\r\n"]], "retval": [[0, "net: 0 packets\r\n"]]})
+    machine = ConsoleMachine(load_profile("zephyr"), words())
+    assert device.carry(machine.run("go", 5.0)) == Done("gone", None)
