@@ -6,15 +6,46 @@ import difflib
 import os
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from edgeagent.errors import ConfigError
 
+if TYPE_CHECKING:
+    from edgeagent.driver.remote.endpoint import Endpoint
+
 FILE_NAME = "edgeagent.toml"
 
 EngineName = Literal["auto", "llguidance", "gbnf"]
+
+
+ApiName = Literal["chat", "responses", "messages"]
+
+
+class NamedModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model under a name of the operator's: a file or pulled model by `name`, or one behind an `endpoint`.
+
+    `credential` is `env:NAME`, `file:PATH` or `credential:NAME`, never the key. `price` is that of a million tokens,
+    `input` and `output`. `here` says whether what is sent stays on this device: by itself, to a loopback address or
+    through a unix `socket`. The rest as in docs/remote.md.
+    """
+
+    name: str = ""
+    endpoint: str = ""
+    model: str = ""
+    api: ApiName = "chat"
+    credential: str = ""
+    ca: str = ""
+    proxy: str = ""
+    socket: str = ""
+    plain_http: bool = False
+    here: bool | None = None
+    stream: bool = True
+    connect_s: float = 10.0
+    first_event_s: float = 120.0
+    idle_s: float = 60.0
+    price: dict[Literal["input", "output"], Annotated[float, msgspec.Meta(ge=0)]] = {}
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -23,7 +54,8 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     `dialect` is how the model writes calls; `auto` goes by its chat template. `template` is a chat template in place of
     the model file's own: `chatml`, `gemma`, or a file, as seen from the folder of the settings. `temperature` 0 takes
     the most likely token each time. `warm` keeps the model's memory on the disk between runs, some 10 MB a session.
-    With `meaning` requests are also compared by an embedder, where `e5-small` was pulled.
+    With `meaning` requests are also compared by an embedder, where `e5-small` was pulled. `order` are named models,
+    the first that can be reached answers; `chain`, those models themselves, is found for it and never written.
     """
 
     name: str = "smollm2"
@@ -35,6 +67,8 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     temperature: float = 0.0
     warm: bool = True
     meaning: bool = True
+    order: tuple[str, ...] = ()
+    chain: tuple[tuple[str, NamedModel], ...] = ()
 
 
 class StateSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,11 +84,12 @@ class StateSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All settings. `policy` is read by the policy layer."""
+    """All settings. `policy` is read by the policy layer; `models` are those with a name of the operator's."""
 
     model: ModelSettings = ModelSettings()
     state: StateSettings = StateSettings()
     policy: dict[str, Any] = {}
+    models: dict[str, NamedModel] = {}
 
 
 def read_settings(path: Path | None, *, beside: Path | None) -> Settings:
@@ -68,15 +103,84 @@ def read_settings(path: Path | None, *, beside: Path | None) -> Settings:
     try:
         found = tomllib.loads(file.read_text())
         _check_keys(file, "", found, Settings)
+        if isinstance(
+            found.get("model"), str | list
+        ):  # A name, or several in their order, in the place of the section.
+            found["model"] = {"order": [found["model"]] if isinstance(found["model"], str) else found["model"]}
+        for name, model in found.get("models", {}).items() if isinstance(found.get("models"), dict) else ():
+            _check_keys(file, f"models.{name}.", model, NamedModel)
         _check_keys(file, "model.", found.get("model"), ModelSettings)
         _check_keys(file, "state.", found.get("state"), StateSettings)
         if isinstance(found.get("state"), str):
             found["state"] = {"folder": found["state"]}
-        return _beside(file, msgspec.convert(found, Settings))
+        return _beside(file, _checked(file, msgspec.convert(found, Settings)))
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror}; give another file with --config") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise ConfigError(f"{file}: {error}") from error
+
+
+def _checked(file: Path, settings: Settings) -> Settings:
+    """The settings, if its named models can be asked as they are written. Raises ConfigError naming the key."""
+    if settings.model.chain:
+        raise ConfigError(f"{file}: model.chain is not written: name models under [models.NAME] and say model.order")
+    for name in settings.model.order:
+        if name not in settings.models:
+            known = ", ".join(settings.models) or "none"
+            raise ConfigError(f"{file}: model.order names {name}; there are: {known}. Write [models.{name}]")
+    for name, model in settings.models.items():
+        if not name.replace("-", "").replace("_", "").isalnum():
+            raise ConfigError(f"{file}: models.{name}: a name is letters, digits, - and _")
+        check_named(model, f"{file}: models.{name}")
+    return settings
+
+
+def check_named(model: NamedModel, where: str) -> None:
+    """Refuse a model that cannot be asked. Raises ConfigError naming the key."""
+    if bool(model.name) == bool(model.endpoint):
+        raise ConfigError(f"{where}: give either a `name`, of a file or a pulled model, or an `endpoint`")
+    if model.name:
+        return
+    if not model.model:
+        raise ConfigError(f"{where}.model is missing: which model of the endpoint? `edgeagent check` lists them")
+    from edgeagent.driver.remote.endpoint import check_endpoint
+    from edgeagent.driver.remote.secret import check_reference
+
+    if model.credential:
+        check_reference(model.credential, f"{where}.credential")
+    check_endpoint(endpoint_of(model), where)
+
+
+def endpoint_of(model: NamedModel) -> Endpoint:
+    """Where a named model is."""
+    from edgeagent.driver.remote.endpoint import Endpoint
+
+    told = {name: value for name, value in msgspec.structs.asdict(model).items() if name in Endpoint.__struct_fields__}
+    return Endpoint(url=model.endpoint, **told)
+
+
+def with_chain(settings: Settings) -> ModelSettings:
+    """The model's settings with the models that its name or its order means. Raises ConfigError.
+
+    A name may be several, with commas between, or `URL MODEL CREDENTIAL` as `named_endpoint` writes it.
+    """
+    model = settings.model
+    if "://" in model.name:
+        url, name, credential = (*model.name.split(" "), "", "")[:3]
+        found = NamedModel(endpoint=url, model=name, credential=credential)
+        check_named(found, "--endpoint")
+        return msgspec.structs.replace(model, chain=(("endpoint", found),))
+    names = model.order or tuple(model.name.split(","))
+    if not all(name in settings.models for name in names):
+        return model
+    return msgspec.structs.replace(
+        model, name=",".join(names), chain=tuple((name, settings.models[name]) for name in names)
+    )
+
+
+def named_endpoint(url: str, model: str, credential: str) -> str:
+    """An endpoint as one name, by which a session finds it again; of the key it holds only where that is."""
+    return " ".join((url, model, credential)).rstrip()
 
 
 def _beside(file: Path, settings: Settings) -> Settings:

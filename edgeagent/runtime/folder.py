@@ -52,6 +52,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     steps: int | None = None
     completion_tokens: int | None = None
     seconds: float | None = None
+    money: float | None = None
 
 
 class Beginning(msgspec.Struct, frozen=True, kw_only=True):

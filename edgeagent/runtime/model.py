@@ -9,12 +9,16 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
+from msgspec.structs import replace
+
 from edgeagent.core.agent import Agent
 from edgeagent.driver.model import ModelDriver
+from edgeagent.driver.order import OrderedModels
 from edgeagent.driver.scripted import ScriptedModel
+from edgeagent.errors import ConfigError, EdgeAgentError
 from edgeagent.runtime.attached import Attached
 from edgeagent.runtime.calibration import tools_digest, use_calibration
-from edgeagent.runtime.config import ModelSettings
+from edgeagent.runtime.config import ModelSettings, NamedModel, endpoint_of
 from edgeagent.runtime.wiring import PLAIN, SCRIPT_PREFIX, dialect_of, llama_model, script_of, shared_llama_model
 
 if TYPE_CHECKING:
@@ -119,6 +123,66 @@ class OneSessionsWeights:
         """The session has closed them."""
 
 
+class Chain:
+    """Named models in their order: each ask goes to the first that can be reached."""
+
+    def __init__(self, settings: ModelSettings, *, shared: bool, verbose: bool = False) -> None:
+        self.settings, self.dialect = settings, dialect_of(settings)
+        self._models: list[tuple[str, Model]] = []
+        try:
+            for place, (name, each) in enumerate(settings.chain):
+                is_last = place + 1 == len(settings.chain)
+                own = replace(settings, name=each.name, order=(), chain=())
+                model = (
+                    load_model(own, shared=shared, verbose=verbose) if each.name else Remote(each, own, is_last=is_last)
+                )
+                self._models.append((name, model))
+        except EdgeAgentError:
+            self.close()
+            raise
+
+    def driver(self, agent: Agent, doors: Attached, root: Path, answered: int) -> ModelDriver:
+        """Ask the first, and the next where it cannot be reached."""
+        drivers: list[tuple[str, ModelDriver]] = []
+        try:
+            for name, model in self._models:
+                drivers.append((name, model.driver(agent, doors, root, answered)))
+        except EdgeAgentError:
+            for _, driver in drivers:
+                driver.close()
+            raise
+        return drivers[0][1] if len(drivers) == 1 else OrderedModels(drivers)
+
+    def close(self) -> None:
+        """Let go of all of them."""
+        for _, model in self._models:
+            model.close()
+
+
+class Remote:
+    """A model behind an endpoint, for all sessions."""
+
+    def __init__(self, named: NamedModel, settings: ModelSettings, *, is_last: bool = True) -> None:
+        self.settings, self.dialect, self._is_last = settings, PLAIN, is_last
+        try:
+            from edgeagent.driver.remote.model import Price, RemoteModel  # Only here: it brings curl.
+        except ImportError as error:
+            raise ConfigError(
+                f"a model behind an endpoint needs pycurl ({error}): pip install 'edgeagent[remote]', or apt install "
+                "python3-pycurl"
+            ) from error
+        price = Price(**{str(name): value for name, value in named.price.items()})
+        self._loaded = RemoteModel(endpoint_of(named), price, settings.temperature)
+
+    def driver(self, agent: Agent, doors: Attached, root: Path, answered: int) -> ModelDriver:
+        """Answer one session."""
+        return self._loaded.driver(agent, doors.stream, is_last=self._is_last)
+
+    def close(self) -> None:
+        """End its thread."""
+        self._loaded.close()
+
+
 def _calibrated(driver: LlamaDriver, agent: Agent, doors: Attached, root: Path) -> ModelDriver:
     if unused := use_calibration(root, driver, agent):
         doors.tell_owner(unused)
@@ -130,6 +194,8 @@ def load_model(settings: ModelSettings, *, shared: bool, verbose: bool = False) 
 
     Raises ConfigError and ModelError.
     """
+    if settings.chain:
+        return Chain(settings, shared=shared, verbose=verbose)
     if settings.name.startswith(SCRIPT_PREFIX):
         return Script(script_of(settings.name), settings)
     return Weights(settings, verbose=verbose) if shared else OneSessionsWeights(settings, verbose=verbose)

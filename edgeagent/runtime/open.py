@@ -19,7 +19,16 @@ from edgeagent.errors import ConfigError
 from edgeagent.policy.table import Row
 from edgeagent.runtime.attached import Attached
 from edgeagent.runtime.caches import state_disk
-from edgeagent.runtime.config import EngineName, ModelSettings, Settings, StateSettings, read_settings, state_root
+from edgeagent.runtime.config import (
+    EngineName,
+    ModelSettings,
+    Settings,
+    StateSettings,
+    named_endpoint,
+    read_settings,
+    state_root,
+    with_chain,
+)
 from edgeagent.runtime.door import Door
 from edgeagent.runtime.folder import ABOUT_NAME, TRACE_NAME, Beginning, Limits, find_directory, last_directory, locked
 from edgeagent.runtime.model import Model, load_model
@@ -49,15 +58,18 @@ class OpenRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     `agent` is a loaded one, or where it is: `FILE.py` or `FILE.py:NAME`; None, in a session that is resumed, is the
     session's own. `model` to `threads` stand above the operator's settings. `max_steps`, `max_tokens` and `timeout`
-    limit each turn. `resume` is a session's id or the beginning of it, `last` the session that was worked in last.
-    `door` is the name under which the door has a place in the trace, empty for none. `spec` is where an agent is from
-    that is given as a value: its operator's settings and rules are beside that file.
+    limit each turn, and `max_cost` in the unit of the models' prices. `endpoint` is a server whose `model` is asked,
+    `credential` where its key is. `resume` is a session's id or the beginning of it, `last` the session that was worked
+    in last. `door` is the name under which the door has a place in the trace, empty for none. `spec` is where an agent
+    is from that is given as a value: its operator's settings and rules are beside that file.
     """
 
     agent: Agent | str | None = None
     config: Path | None = None
     state: Path | None = None
     model: str | None = None
+    endpoint: str | None = None
+    credential: str | None = None
     engine: EngineName | None = None
     dialect: str | None = None
     template: str | None = None
@@ -68,6 +80,7 @@ class OpenRequest(msgspec.Struct, frozen=True, kw_only=True):
     max_steps: int | None = None
     max_tokens: int | None = None
     timeout: float | None = None
+    max_cost: float | None = None
     durability: Durability | None = None
     resume: str | None = None
     last: bool = False
@@ -75,7 +88,7 @@ class OpenRequest(msgspec.Struct, frozen=True, kw_only=True):
     spec: str = ""
 
 
-FIXED = ("max_steps", "max_tokens", "timeout", "context_tokens")
+FIXED = ("max_steps", "max_tokens", "timeout", "max_cost", "context_tokens")
 """What a session keeps from its beginning on."""
 
 
@@ -97,10 +110,24 @@ def settings_of(request: OpenRequest) -> Settings:
     """The operator's settings with the request's on top. Raises ConfigError naming file and key."""
     settings = read_settings(request.config, beside=_beside(request.spec or request.agent))
     names = ("engine", "dialect", "template", "context_tokens", "threads")
-    given = {name: getattr(request, name) for name in names} | {"name": request.model}
+    given = {name: getattr(request, name) for name in names} | {"name": _model_named(request)}
     changed = {key: value for key, value in given.items() if value is not None}
+    if "name" in changed:
+        changed["order"] = ()
     state = replace(settings.state, folder=str(request.state or settings.state.folder))
-    return replace(settings, model=replace(settings.model, **changed), state=state)
+    settings = replace(settings, model=replace(settings.model, **changed), state=state)
+    return replace(settings, model=with_chain(settings))
+
+
+def _model_named(request: OpenRequest) -> str | None:
+    """The model that the request names, by itself or with its endpoint. Raises ConfigError."""
+    if request.endpoint is None:
+        if request.credential is not None:
+            raise ConfigError("a credential is an endpoint's: give --endpoint URL too, or name it in edgeagent.toml")
+        return request.model
+    if request.model is None:
+        raise ConfigError("which model of the endpoint? give --model NAME too")
+    return named_endpoint(request.endpoint, request.model, request.credential or "")
 
 
 def _beside(agent: Agent | str | None) -> Path | None:
@@ -125,7 +152,12 @@ class Opening:
     def begin(self, named: Agent | str) -> Session:
         """Start a session."""
         request, settings = self.request, self._settings(self.request)
-        limits = Limits(steps=request.max_steps, completion_tokens=request.max_tokens, seconds=request.timeout)
+        limits = Limits(
+            steps=request.max_steps,
+            completion_tokens=request.max_tokens,
+            seconds=request.timeout,
+            money=request.max_cost,
+        )
         policy, rules = operator_policy(request.config, beside=_beside(request.spec or named))
         loaded = load_agent(named) if isinstance(named, str) else named
         dialect = self.given.dialect if self.given else dialect_of(settings.model)

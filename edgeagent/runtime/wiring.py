@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import orjson
+from msgspec.structs import replace
 
 from edgeagent.codec.dialect import dialect_called, dialect_for
 from edgeagent.core.agent import Agent
@@ -119,6 +120,8 @@ def dialect_of(settings: ModelSettings) -> str:
     """
     if settings.dialect != AUTO:
         return dialect_called(settings.dialect).name
+    if settings.chain:
+        return _dialect_of_chain(settings)
     if settings.name.startswith(SCRIPT_PREFIX):
         return PLAIN
     from edgeagent.models.gguf import check_gguf
@@ -126,6 +129,21 @@ def dialect_of(settings: ModelSettings) -> str:
 
     given = given_template(settings)
     return dialect_for(given.text if given else check_gguf(find(settings.name)).chat_template or "")
+
+
+def _dialect_of_chain(settings: ModelSettings) -> str:
+    """The dialect of the weights among several models, in which what comes from an endpoint is written too."""
+    own = {name: replace(settings, name=model.name, chain=()) for name, model in settings.chain if model.name}
+    found = {name: dialect_of(each) for name, each in own.items()}
+    if len(set(found.values())) > 1:
+        told = ", ".join(f"{name} {dialect}" for name, dialect in found.items())
+        raise ConfigError(f"model.order: one session has one dialect, and these have several: {told}")
+    dialect = next(iter(found.values()), PLAIN)
+    if dialect_called(dialect).frame.string_mark and len(found) < len(settings.chain):
+        raise ConfigError(
+            f"model.order: what an endpoint calls cannot be written as {dialect}; use another local model"
+        )
+    return dialect
 
 
 def given_template(settings: ModelSettings) -> GivenTemplate | None:

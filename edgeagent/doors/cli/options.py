@@ -17,7 +17,11 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --model, --engine, --dialect, --template, --context-tokens, --threads, --config and --verbose."""
     for option in reversed(
         (
-            click.option("--model", metavar="NAME|FILE", help="A pulled model's name, or a GGUF file."),
+            click.option(
+                "--model", metavar="NAME|FILE", help="A pulled model's name, a GGUF file, or one by its name."
+            ),
+            click.option("--endpoint", metavar="URL", help="Ask --model of this server: https://host/v1."),
+            click.option("--credential", metavar="REF", help="Where its key is: env:NAME, file:PATH, credential:NAME."),
             click.option(
                 "--engine",
                 type=click.Choice(["auto", "llguidance", "gbnf"]),
@@ -47,6 +51,7 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--max-steps", type=click.IntRange(min=1), help="Model calls a turn may take."),
             click.option("--max-tokens", type=click.IntRange(min=1), help="Tokens a turn may write."),
             click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Wall time of a turn."),
+            click.option("--max-cost", type=click.FloatRange(min=0), metavar="SUM", help="What a turn may cost."),
             click.option("--state", type=click.Path(path_type=Path), help="Where sessions are kept."),
             click.option(
                 "--durability",

@@ -1,0 +1,182 @@
+"""Remote model as a driver: AskModel in, exactly one ModelAnswered or ModelFailed out, whatever the server does.
+
+What it answers is as untrusted as any model's text: it goes through the same dialect, decoder and guard. What a rule
+keeps on this device (`AskModel.stays`) is refused here before anything is sent to an endpoint elsewhere.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from edgeagent.codec.dialects.family import Family
+from edgeagent.codec.json_text import write
+from edgeagent.core.agent import Agent
+from edgeagent.core.effects import AskModel, Effect
+from edgeagent.core.events import Event, ModelAnswered, ModelFailed, ModelFailure
+from edgeagent.core.values import Stop, Usage
+from edgeagent.driver.base import Post
+from edgeagent.driver.model import Warm
+from edgeagent.driver.remote.apis import api_named
+from edgeagent.driver.remote.endpoint import Endpoint
+from edgeagent.driver.remote.exchange import Exchange, Result
+from edgeagent.driver.remote.secret import take_from_environment
+from edgeagent.driver.remote.talk import conversation_of, written
+from edgeagent.driver.remote.transport import Transport
+
+TOTAL_S = 600.0
+"""The most an ask takes where the turn has no limit of time."""
+
+BYTES_A_TOKEN = 3
+"""What a token is taken for, to be paid, where a server counts none."""
+
+OnText = Callable[[str], None]
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Of a million tokens, in whatever unit `Budget.money` is in: so one token costs this many millionths."""
+
+    input: float = 0.0
+    output: float = 0.0
+
+    def of(self, prompt: int, completion: int) -> int:
+        """What one call has cost, in millionths; never less than it was."""
+        return -int(-(prompt * self.input + completion * self.output) // 1)
+
+
+class RemoteModel:
+    """One endpoint for all sessions of a process. Close it after them."""
+
+    def __init__(self, endpoint: Endpoint, price: Price | None = None, temperature: float = 0.0) -> None:
+        take_from_environment(endpoint.credential)
+        self.endpoint, self.price, self.temperature = endpoint, price or Price(), temperature
+        self.transport = Transport()
+
+    def driver(self, agent: Agent, on_text: OnText | None = None, *, is_last: bool = True) -> RemoteDriver:
+        """A driver for one session; one that is not the last of several does not try a server twice."""
+        return RemoteDriver(self, agent, on_text, is_last=is_last)
+
+    def close(self) -> None:
+        """Stop everything."""
+        self.transport.close()
+
+
+class RemoteDriver:
+    """Answers the asks of one session."""
+
+    def __init__(self, model: RemoteModel, agent: Agent, on_text: OnText | None, *, is_last: bool) -> None:
+        self._model, self._agent, self._on_text, self._is_last = model, agent, on_text, is_last
+        self._open: dict[int, Exchange] = {}
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    @property
+    def warm(self) -> Warm | None:
+        """Nothing of it is in memory."""
+        return None
+
+    def describe(self) -> str:
+        """What was loaded, in a sentence."""
+        endpoint = self._model.endpoint
+        return f"{endpoint.model} at {endpoint.origin} answers, by {endpoint.api}; no model is loaded"
+
+    def submit(self, effect: Effect, post: Post) -> None:
+        """Send the ask; its one event follows."""
+        assert isinstance(effect, AskModel), "the wiring sends only model calls here"
+        ask, endpoint = effect, self._model.endpoint
+        if ask.stays and not endpoint.is_here:
+            post(ModelFailed(0, ask.effect_id, "unavailable", f"{endpoint.origin} was not asked: {ask.stays}"))
+            return
+        agent, api = self._agent.by_path[ask.agent], api_named(endpoint.api)
+        conversation = conversation_of(
+            ask, agent, endpoint.model, stream=endpoint.stream, temperature=self._model.temperature
+        )
+        body, began = write(api.body(conversation)), time.perf_counter_ns()
+        until = time.monotonic() + (ask.timeout_ms / 1000 if ask.timeout_ms else TOTAL_S)
+        done = partial(self._done, ask, len(body), began, post)
+        exchange = Exchange(endpoint, api, body, until, ask.seed, self._on_text, done)
+        with self._lock:
+            self._open[ask.effect_id] = exchange
+        exchange.start(self._model.transport, may_retry=self._is_last)
+
+    def cancel(self, effect_id: int) -> None:
+        """Stop it on the way."""
+        with self._lock:
+            exchange = self._open.get(effect_id)
+        if exchange is not None:
+            exchange.cancel()
+
+    def close(self) -> None:
+        """Let go of the session. Nothing is posted afterwards."""
+        with self._lock:
+            self._is_closed, left = True, list(self._open.values())
+        for exchange in left:
+            exchange.cancel()
+
+    def _done(self, ask: AskModel, sent: int, began: int, post: Post, result: Result) -> None:
+        micros = (time.perf_counter_ns() - began) // 1000
+        event = self._event(ask, sent, micros, result)
+        with self._lock:
+            self._open.pop(ask.effect_id, None)
+            if self._is_closed:
+                return
+        post(event)
+
+    def _event(self, ask: AskModel, sent: int, micros: int, result: Result) -> Event:
+        reply = result.reply
+        if reply is None:
+            return self._failed(ask, sent, micros, result)
+        if not reply.calls and not (reply.text or reply.refusal).strip():
+            why = {"filtered": "its server's filter kept it back", "refused": "it refused"}.get(reply.ended.reason)
+            return ModelFailed(0, ask.effect_id, "engine", f"the model answered nothing: {why or reply.ended.reason}")
+        dialect = self._agent.by_path[ask.agent].dialect or self._agent.dialect
+        assert isinstance(dialect, Family), "the wiring gives every running agent its dialect"
+        is_answer = ask.choice == "answer" or not ask.tools
+        text = written(reply, dialect, is_answer=is_answer)
+        stop: Stop = "limit" if reply.ended.reason == "limit" else "end"
+        usage = self._usage(reply.usage, sent, len(text), micros)
+        return ModelAnswered(0, ask.effect_id, text, stop, usage)
+
+    def _failed(self, ask: AskModel, sent: int, micros: int, result: Result) -> Event:
+        usage = self._usage(None, sent, len(result.partial), micros)
+        if result.how == "cancelled":
+            return ModelAnswered(0, ask.effect_id, "", "cancelled", usage if result.has_begun else Usage(micros=micros))
+        if result.how == "out of time" and result.partial.strip():
+            return ModelAnswered(0, ask.effect_id, result.partial, "time", usage)
+        return ModelFailed(0, ask.effect_id, _reason(result), result.why)
+
+    def _usage(self, told: Usage | None, sent: int, written_chars: int, micros: int) -> Usage:
+        """What it took, and costs; what a server does not count is taken from the bytes."""
+        prompt = told.prompt if told is not None and told.prompt else sent // BYTES_A_TOKEN
+        completion = told.completion if told is not None and told.completion else -(-written_chars // BYTES_A_TOKEN)
+        evaluated = told.evaluated if told is not None and told.evaluated else prompt
+        cost = self._model.price.of(prompt, completion)
+        return Usage(prompt=prompt, evaluated=evaluated, completion=completion, micros=micros, cost=cost)
+
+
+UNAVAILABLE: tuple[Any, ...] = (
+    "unreachable",
+    "untrusted",
+    "no first event",
+    "credential",
+    "quota",
+    "rate_limited",
+    "overloaded",
+    "not_found",
+    "html",
+    "server",
+)
+"""After these another model may be asked, if nothing of an answer has come."""
+
+
+def _reason(result: Result) -> ModelFailure:
+    if result.how == "too_long":
+        return "context_full"
+    if result.how == "out of time":
+        return "time"
+    return "unavailable" if result.how in UNAVAILABLE and not result.has_begun else "engine"

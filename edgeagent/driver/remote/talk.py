@@ -1,0 +1,113 @@
+"""Talk of a session as a remote model is told it, and its reply as the session's own dialect writes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from edgeagent.codec.conversation import (
+    Call,
+    Conversation,
+    FromModel,
+    FromTool,
+    FromUser,
+    Reply,
+    ToolOffer,
+    Turn,
+)
+from edgeagent.codec.dialects.family import Family, plain_message
+from edgeagent.core.agent import Agent, Answer, Calls
+from edgeagent.core.effects import AskModel
+from edgeagent.core.names import writable
+from edgeagent.core.values import Message, ToolCall
+
+NO_RESULT = "no result of this call is known"
+
+
+def conversation_of(ask: AskModel, agent: Agent, model: str, *, stream: bool, temperature: float) -> Conversation:
+    """What is sent: the agent's text, the conversation, and the tools that may be called now."""
+    turns = tuple(_turns(ask.messages, agent))
+    has_calls = any(isinstance(each, FromModel) and each.calls for each in turns)
+    named = agent.tool_names if has_calls else ask.tools  # Servers refuse calls of tools that they are not told.
+    offers = tuple(
+        ToolOffer(each.written, each.description, each.parameters.schema)
+        for each in agent.tools
+        if each.name in named and (each.name in ask.tools or ask.choice == "answer" or has_calls)
+    )
+    if ask.closing:
+        limit = f"(The limit of {ask.closing} is reached. Answer now in one short sentence.)"
+        turns = (*turns, FromUser(limit))
+    return Conversation(
+        model=model,
+        turns=turns,
+        system=agent.system,
+        tools=offers,
+        choice=ask.choice if ask.tools else "answer",
+        max_tokens=ask.max_tokens,
+        temperature=temperature,
+        seed=ask.seed,
+        stream=stream,
+    )
+
+
+def _turns(messages: Sequence[Message], agent: Agent) -> Iterator[Turn]:
+    """Each message as a turn; a call that has no result, since its turn was stopped, is given one that says so."""
+    waiting: list[str] = []
+    for place, message in enumerate(messages):
+        if message.role == "tool" and waiting:
+            yield FromTool(waiting.pop(0), message.text, failed=message.text.startswith(('{"error"', '{"refused"')))
+            continue
+        yield from (FromTool(each, NO_RESULT, failed=True) for each in waiting)
+        waiting = []
+        match message.role:
+            case "assistant":
+                said = _from_model(message.text, agent, place)
+                waiting = [call.id for call in said.calls]
+                yield said
+            case "tool":
+                named = writable(message.tool) if message.tool else "what was written"
+                yield FromUser(f"Result of {named}: {message.text}")
+            case _:
+                yield FromUser(plain_message(message)["content"])
+    yield from (FromTool(each, NO_RESULT, failed=True) for each in waiting)
+
+
+def _from_model(text: str, agent: Agent, place: int) -> FromModel:
+    """What the model wrote; its calls get ids by their place, since the session keeps none."""
+    reading = agent.dialect.read(text) if agent.dialect is not None else Answer(text)
+    if not isinstance(reading, Calls):
+        return FromModel(text)
+    told = (ToolCall(agent.as_declared(each).tool, each.arguments) for each in reading.calls)
+    written = ((_written_name(agent, each.tool), each.arguments) for each in told)
+    return FromModel(
+        calls=tuple(
+            Call(f"call_{place}_{n}", name, json.dumps(arguments, ensure_ascii=False))
+            for n, (name, arguments) in enumerate(written)
+        )
+    )
+
+
+def _written_name(agent: Agent, name: str) -> str:
+    tool = agent.by_name.get(name)
+    return tool.written if tool is not None else name
+
+
+def written(reply: Reply, dialect: Family, *, is_answer: bool) -> str:
+    """The reply as the dialect writes it, for the step to read: calls in their frame, words as they are.
+
+    Arguments stand as the server has sent them, and are judged where every model's are. Words that would be taken for
+    a broken call, as an answer in JSON would, are set in a fence.
+    """
+    if reply.calls and not is_answer:
+        calls = [_call(each, dialect) for each in reply.calls]
+        return calls[0] if len(calls) == 1 else f"[{', '.join(calls)}]"
+    text = reply.text or reply.refusal
+    if is_answer or isinstance(dialect.read(text), Calls | Answer):
+        return text
+    return f"```\n{text}\n```"
+
+
+def _call(call: Call, dialect: Family) -> str:
+    frame = dialect.frame
+    name, arguments = json.dumps(call.tool, ensure_ascii=False)[1:-1], call.arguments.strip() or "{}"
+    return f"{frame.before}{name}{frame.between}{arguments}{frame.after}"
