@@ -103,9 +103,7 @@ def read_settings(path: Path | None, *, beside: Path | None) -> Settings:
     try:
         found = tomllib.loads(file.read_text())
         _check_keys(file, "", found, Settings)
-        if isinstance(
-            found.get("model"), str | list
-        ):  # A name, or several in their order, in the place of the section.
+        if isinstance(found.get("model"), str | list):  # A name, or several in their order, in place of the section.
             found["model"] = {"order": [found["model"]] if isinstance(found["model"], str) else found["model"]}
         for name, model in found.get("models", {}).items() if isinstance(found.get("models"), dict) else ():
             _check_keys(file, f"models.{name}.", model, NamedModel)

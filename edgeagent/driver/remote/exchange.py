@@ -11,13 +11,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from edgeagent.codec.conversation import Delta, Ended, Reply, Text
-from edgeagent.codec.failures import Failure, failure_of, malformed
-from edgeagent.driver.remote.apis import Api, Reading
-from edgeagent.driver.remote.endpoint import PATHS, Endpoint
+from edgeagent.codec.apis import Api
+from edgeagent.codec.conversation import Call, Delta, Ended, Reply, Text
+from edgeagent.codec.failures import BODY_BYTES_MAX, Failure, Kind, failure_of
+from edgeagent.codec.stream import CUT_SHORT
+from edgeagent.codec.stream import Stream as Reading
+from edgeagent.driver.remote.endpoint import Endpoint
 from edgeagent.driver.remote.scrub import Scrub, Stream
 from edgeagent.driver.remote.secret import Secret
-from edgeagent.driver.remote.transport import How, Request, Transport
+from edgeagent.driver.remote.transport import How, Progress, Request, Transport
 
 ATTEMPTS_MAX = 4
 
@@ -27,18 +29,29 @@ FIRST_WAIT_S, WAIT_S_MAX = 0.5, 60.0
 WAITED_FOR = ("rate_limited", "overloaded")
 
 HEADERS = ("Content-Type: application/json", "Accept: text/event-stream, application/json")
-VERSION = "anthropic-version: 2023-06-01"
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came of it: a reply; or why there is none, with what was written until then, and whether it was reached."""
+    """What came of it: a reply; or why there is none, with what was written until then, and whether anything was."""
 
     reply: Reply | None
     why: str = ""
-    how: How | str = "done"
+    how: How | Kind = "done"
     partial: str = ""
     has_begun: bool = False
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One ask, ready to be sent: its body, until when it must have ended, and what jitter is drawn from."""
+
+    endpoint: Endpoint
+    api: Api
+    body: bytes
+    until: float
+    seed: int = 0
+    may_retry: bool = True
 
 
 class Exchange:
@@ -46,18 +59,13 @@ class Exchange:
 
     def __init__(
         self,
-        endpoint: Endpoint,
-        api: Api,
-        body: bytes,
-        until: float,
-        seed: int,
+        asked: Asked,
+        transport: Transport,
         on_text: Callable[[str], None] | None,
         done: Callable[[Result], None],
     ) -> None:
-        self._endpoint, self._api, self._body, self._until = endpoint, api, body, until
-        self._on_text, self._done = on_text, done
-        self._chance, self._attempt, self._may_retry = random.Random(seed), 0, True
-        self._transport: Transport | None = None
+        self._asked, self._transport, self._on_text, self._done = asked, transport, on_text, done
+        self._chance, self._attempt = random.Random(asked.seed), 0
         self._request: Request | None = None
         self._is_cancelled = False
         self._forget()
@@ -68,32 +76,32 @@ class Exchange:
         self._shown: Stream = self._scrub.stream()
         self._reading: Reading | None = None
         self._final: Ended | Failure | None = None
+        self._said: list[str] = []
         self._has_begun = False
 
-    def start(self, transport: Transport, *, may_retry: bool = True) -> None:
+    def start(self) -> None:
         """Send it."""
-        self._transport, self._may_retry = transport, may_retry
         self._send(0.0)
 
     def cancel(self) -> None:
         """Stop it; its result says so."""
         self._is_cancelled = True
-        if self._transport is not None and self._request is not None:
+        if self._request is not None:
             self._transport.cancel(self._request)
 
     def _send(self, wait_s: float) -> None:
-        assert self._transport is not None, "it was started"
-        self._attempt += 1
+        asked, self._attempt = self._asked, self._attempt + 1
         self._forget()
         self._request = Request(
-            self._endpoint,
-            PATHS[self._endpoint.api],
-            self._body,
+            asked.endpoint,
+            asked.api.path,
+            asked.body,
             self,
-            self._until,
-            streams=self._endpoint.stream,
+            asked.until,
+            streams=asked.endpoint.stream,
             after=time.monotonic() + wait_s if wait_s else 0.0,
-            headers=(*HEADERS, VERSION) if self._endpoint.api == "messages" else HEADERS,
+            headers=(*HEADERS, *(f"{name}: {value}" for name, value in asked.api.headers)),
+            carries=asked.api.credential,
         )
         self._transport.start(self._request)
 
@@ -105,27 +113,28 @@ class Exchange:
         self._shown = self._scrub.stream()
 
     def head(self, status: int, headers: dict[str, str]) -> None:
-        """The answer begins: events, or one text."""
+        """The answer begins."""
         self._status, self._headers = status, headers
-        if status == 200 and headers.get("content-type", "").lower().startswith("text/event-stream"):
-            self._reading = self._api.reading()
+        self._reading = self._asked.api.stream() if status == 200 else None
 
-    def body(self, piece: bytes) -> bool:
-        """More of it."""
+    def body(self, piece: bytes) -> Progress:
+        """More of it: of an answer, or of what stands in the place of one."""
         if self._reading is None:
-            self._content += piece
-            return False
+            self._content += piece[: BODY_BYTES_MAX - len(self._content)]
+            return "nothing"
         deltas = self._reading.feed(piece)
         for each in deltas:
             self._take(each)
-        return bool(deltas)
+        return "last" if self._final is not None else "event" if deltas else "nothing"
 
     def _take(self, delta: Delta) -> None:
-        self._has_begun = self._has_begun or not isinstance(delta, Ended | Failure)
         if isinstance(delta, Ended | Failure):
             self._final = self._final or delta
-        elif isinstance(delta, Text) and (shown := self._shown.feed(delta.text)):
-            self._show(shown)
+            return
+        self._has_begun = True
+        if isinstance(delta, Text):
+            self._said.append(delta.text)
+            self._show(self._shown.feed(delta.text))
 
     def _show(self, text: str) -> None:
         if self._on_text is not None and text:
@@ -134,66 +143,65 @@ class Exchange:
     def ended(self, how: How, why: str) -> None:
         """Nothing more comes: it is answered, or sent again."""
         if self._is_cancelled and how != "done":
-            self._done(Result(None, "it was cancelled", "cancelled"))
+            self._done(Result(None, "it was cancelled", "cancelled", self._written(), self._has_begun))
             return
         found = self._found(how, why)
-        wait_s = None if isinstance(found, Reply) else self._wait(how, found)
+        if isinstance(found, Reply):
+            self._show(self._shown.end())
+            self._done(Result(self._clean(found)))
+            return
+        wait_s = self._wait(how, found)
         if wait_s is not None:
             self._send(wait_s)
             return
         self._show(self._shown.end())
-        if isinstance(found, Reply):
-            self._done(Result(self._clean(found)))
-            return
-        partial = self._scrub.text(self._reading.reply().text) if self._reading is not None else ""
-        reached = f"{self._endpoint.origin}: {self._scrub.text(found.text)}"
         kind = found.kind if how == "done" else how
-        self._done(Result(None, reached, kind, partial, self._has_begun))
+        what = f"{self._asked.endpoint.origin}: {self._scrub.text(found.text)}"
+        self._done(Result(None, what, kind, self._written(), self._has_begun))
 
     def _found(self, how: How, why: str) -> Reply | Failure:
         """The reply, or what is wrong."""
-        if self._reading is not None:
-            for each in self._reading.end() if how in ("done", "broken") else ():
-                self._take(each)
-            if isinstance(self._final, Ended):
-                return self._reading.reply()
-            if isinstance(self._final, Failure) and how == "done":
-                return self._final
-            return Failure("cut_short", why or "the answer ends before its end")
-        if how != "done":
-            return Failure("cut_short", why)
+        if self._reading is None:
+            return Failure("cut_short", why) if how != "done" else self._instead()
+        # A whole reply that was not streamed is only whole if its bytes are; of a stream the last event says so.
+        for each in self._reading.close() if how == "done" or self._has_begun else ():
+            self._take(each)
+        if isinstance(self._final, Ended):
+            return self._reading.reply()
+        if isinstance(self._final, Failure) and how == "done":
+            return self._final
+        return Failure("cut_short", why or CUT_SHORT.text)
+
+    def _instead(self) -> Failure:
+        """What came in the place of an answer."""
         if 300 <= self._status < 400:
             where = "it redirects elsewhere, and nothing is sent after a redirection: name the right address"
             return Failure("not_found", where, self._status)
-        if self._status != 200:
-            return failure_of(self._status, self._headers, bytes(self._content))
-        if self._headers.get("content-type", "").lower().startswith("text/html"):
-            return failure_of(self._status, self._headers, bytes(self._content))
-        if not self._content:
-            return malformed("is empty")
-        return self._api.whole(bytes(self._content), self._headers)
+        return failure_of(self._status, self._headers, bytes(self._content))
 
     def _wait(self, how: How, failure: Failure) -> float | None:
         """How long to wait before it is sent again; None if it is not."""
         asks_to_wait = how == "done" and failure.kind in WAITED_FOR
         if self._has_begun or self._attempt >= ATTEMPTS_MAX or not (asks_to_wait or how == "unreachable"):
             return None
-        if not self._may_retry:
+        if not self._asked.may_retry:
             return None  # Another model is asked meanwhile.
         named = failure.wait_ms / 1000 if failure.wait_ms >= 0 else FIRST_WAIT_S * 2 ** (self._attempt - 1)
         wait_s = named + self._chance.uniform(0, named / 4 + 0.05)
-        left = self._until - time.monotonic()
+        left = self._asked.until - time.monotonic()
         return wait_s if wait_s < min(left, WAIT_S_MAX) else None
+
+    def _written(self) -> str:
+        """What was written until now."""
+        return self._scrub.text("".join(self._said))
 
     def _clean(self, reply: Reply) -> Reply:
         """The reply with no key in anything that is kept or shown."""
-        calls = tuple(
-            type(each)(each.id, self._scrub.text(each.tool), self._scrub.text(each.arguments)) for each in reply.calls
-        )
+        clean = self._scrub.text
         return Reply(
-            text=self._scrub.text(reply.text),
-            refusal=self._scrub.text(reply.refusal),
-            calls=calls,
+            text=clean(reply.text),
+            refusal=clean(reply.refusal),
+            calls=tuple(Call(each.id, clean(each.tool), clean(each.arguments)) for each in reply.calls),
             usage=reply.usage,
             ended=reply.ended,
         )

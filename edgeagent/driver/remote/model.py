@@ -10,21 +10,19 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import msgspec
 
+from edgeagent.codec.apis import api_called
 from edgeagent.codec.dialects.family import Family
-from edgeagent.codec.json_text import write
 from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel, Effect
 from edgeagent.core.events import Event, ModelAnswered, ModelFailed, ModelFailure
 from edgeagent.core.values import Stop, Usage
 from edgeagent.driver.base import Post
 from edgeagent.driver.model import Warm
-from edgeagent.driver.remote.apis import api_named
 from edgeagent.driver.remote.endpoint import Endpoint
-from edgeagent.driver.remote.exchange import Exchange, Result
+from edgeagent.driver.remote.exchange import Asked, Exchange, Result
 from edgeagent.driver.remote.secret import take_from_environment
 from edgeagent.driver.remote.talk import conversation_of, written
 from edgeagent.driver.remote.transport import Transport
@@ -34,6 +32,9 @@ TOTAL_S = 600.0
 
 BYTES_A_TOKEN = 3
 """What a token is taken for, to be paid, where a server counts none."""
+
+SENT_BYTES_A_TOKEN = 5
+"""What a token is taken for before a request is sent: no server counts fewer, so none is refused that would fit."""
 
 OnText = Callable[[str], None]
 
@@ -92,17 +93,21 @@ class RemoteDriver:
         if ask.stays and not endpoint.is_here:
             post(ModelFailed(0, ask.effect_id, "unavailable", f"{endpoint.origin} was not asked: {ask.stays}"))
             return
-        agent, api = self._agent.by_path[ask.agent], api_named(endpoint.api)
+        agent, api = self._agent.by_path[ask.agent], api_called(endpoint.api)
         conversation = conversation_of(
             ask, agent, endpoint.model, stream=endpoint.stream, temperature=self._model.temperature
         )
-        body, began = write(api.body(conversation)), time.perf_counter_ns()
+        body, began = api.encode(conversation), time.perf_counter_ns()
+        if full := self._too_long(ask, len(body)):
+            post(full)
+            return
         until = time.monotonic() + (ask.timeout_ms / 1000 if ask.timeout_ms else TOTAL_S)
+        asked = Asked(endpoint, api, body, until, ask.seed, self._is_last)
         done = partial(self._done, ask, len(body), began, post)
-        exchange = Exchange(endpoint, api, body, until, ask.seed, self._on_text, done)
+        exchange = Exchange(asked, self._model.transport, self._on_text, done)
         with self._lock:
             self._open[ask.effect_id] = exchange
-        exchange.start(self._model.transport, may_retry=self._is_last)
+        exchange.start()
 
     def cancel(self, effect_id: int) -> None:
         """Stop it on the way."""
@@ -150,6 +155,14 @@ class RemoteDriver:
             return ModelAnswered(0, ask.effect_id, result.partial, "time", usage)
         return ModelFailed(0, ask.effect_id, _reason(result), result.why)
 
+    def _too_long(self, ask: AskModel, sent: int) -> ModelFailed | None:
+        """Why so long a prompt is not paid for, if the budget has less left."""
+        count = sent // SENT_BYTES_A_TOKEN
+        if not ask.prompt_tokens_max or count <= ask.prompt_tokens_max:
+            return None
+        said = f"the prompt takes some {count} tokens, and the budget has {ask.prompt_tokens_max} left"
+        return ModelFailed(0, ask.effect_id, "context_full", said, count)
+
     def _usage(self, told: Usage | None, sent: int, written_chars: int, micros: int) -> Usage:
         """What it took, and costs; what a server does not count is taken from the bytes."""
         prompt = told.prompt if told is not None and told.prompt else sent // BYTES_A_TOKEN
@@ -159,24 +172,9 @@ class RemoteDriver:
         return Usage(prompt=prompt, evaluated=evaluated, completion=completion, micros=micros, cost=cost)
 
 
-UNAVAILABLE: tuple[Any, ...] = (
-    "unreachable",
-    "untrusted",
-    "no first event",
-    "credential",
-    "quota",
-    "rate_limited",
-    "overloaded",
-    "not_found",
-    "html",
-    "server",
-)
-"""After these another model may be asked, if nothing of an answer has come."""
-
-
 def _reason(result: Result) -> ModelFailure:
     if result.how == "too_long":
         return "context_full"
     if result.how == "out of time":
         return "time"
-    return "unavailable" if result.how in UNAVAILABLE and not result.has_begun else "engine"
+    return "engine" if result.has_begun else "unavailable"  # After that another model may be asked.

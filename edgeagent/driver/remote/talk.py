@@ -16,9 +16,10 @@ from edgeagent.codec.conversation import (
     Turn,
 )
 from edgeagent.codec.dialects.family import Family, plain_message
-from edgeagent.core.agent import Agent, Answer, Calls
+from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel
 from edgeagent.core.names import writable
+from edgeagent.core.reading import Answer, Calls
 from edgeagent.core.values import Message, ToolCall
 
 NO_RESULT = "no result of this call is known"

@@ -1,0 +1,107 @@
+"""Endpoint of a model behind a network: where it is, what it speaks, and whether it may be spoken to at all."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+import msgspec
+
+from edgeagent.codec.conversation import ApiName
+from edgeagent.errors import ConfigError
+
+AUTHORITIES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/ca-bundle.pem",
+)
+"""Where systems keep whom they trust: a curl that was built elsewhere looks in other places."""
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A server and one model of it. Times are seconds; `first_event_s` runs until something of the answer has come."""
+
+    url: str
+    model: str
+    api: ApiName = "chat"
+    credential: str = ""
+    ca: str = ""
+    proxy: str = ""
+    socket: str = ""
+    plain_http: bool = False
+    here: bool | None = None
+    stream: bool = True
+    connect_s: float = 10.0
+    first_event_s: float = 120.0
+    idle_s: float = 60.0
+
+    @property
+    def is_here(self) -> bool:
+        """Whether what is sent to it stays on this device: a unix socket or a loopback address, unless it is said."""
+        return self.here if self.here is not None else bool(self.socket) or is_loopback(urlsplit(self.url).hostname)
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether no network lies between."""
+        return bool(self.socket) or is_loopback(urlsplit(self.url).hostname)
+
+    @property
+    def origin(self) -> str:
+        """The server, as it is named to a person: nothing of the path."""
+        parts = urlsplit(self.url)
+        return self.socket or f"{parts.scheme}://{parts.netloc}"
+
+    def address(self, path: str) -> str:
+        """The address of a path below the endpoint's own."""
+        return self.url.rstrip("/") + path
+
+
+def is_loopback(host: str | None) -> bool:
+    """Whether a host is this machine by its very name; what a name resolves to is not asked."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host or "").is_loopback
+    except ValueError:
+        return False
+
+
+def check_endpoint(endpoint: Endpoint, where: str) -> Endpoint:
+    """The endpoint, if it may be spoken to. Raises ConfigError naming the key `where` it stands."""
+    try:
+        parts = urlsplit(endpoint.url)
+        _ = parts.port
+    except ValueError as error:
+        raise ConfigError(f"{where}.endpoint: {error}") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"{where}.endpoint is no address; write it as https://host/v1, or http://127.0.0.1:8080/v1")
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise ConfigError(f"{where}.endpoint: a user, a query or a # has no place there; name a key with `credential`")
+    _check_plain(endpoint, parts, where)
+    for name in ("connect_s", "first_event_s", "idle_s"):
+        if not getattr(endpoint, name) > 0:
+            raise ConfigError(f"{where}.{name} must be more than 0 seconds")
+    if endpoint.ca and not Path(endpoint.ca).is_file():
+        raise ConfigError(f"{where}.ca: there is no file {endpoint.ca}; name one with certificates in PEM")
+    proxy = urlsplit(endpoint.proxy)
+    if endpoint.proxy and (proxy.username is not None or not proxy.hostname):
+        raise ConfigError(f"{where}.proxy: write it as http://host:port, without a user")
+    return endpoint
+
+
+def _check_plain(endpoint: Endpoint, parts: SplitResult, where: str) -> None:
+    """Refuse to speak in the clear over a network, unless the operator says so."""
+    if parts.scheme == "http" and not (endpoint.is_loopback or endpoint.plain_http):
+        raise ConfigError(
+            f"{where}.endpoint: {parts.hostname} is not this machine, and over http everybody between reads along; "
+            f"use https, or say {where}.plain_http = true"
+        )
+
+
+def authorities(endpoint: Endpoint, environment: str | None) -> str:
+    """The file of certificates that vouch for the server; empty for what curl itself knows."""
+    if endpoint.ca or environment:
+        return endpoint.ca or environment or ""
+    return next((each for each in AUTHORITIES if Path(each).is_file()), "")
