@@ -25,7 +25,7 @@ $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; say which with PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	@echo "Installing; the first time llama.cpp is compiled, which takes some minutes."
-	$(PY) -m pip install --quiet --editable '.[dev,serial,outlines,bench]'
+	$(PY) -m pip install --quiet --editable '.[dev,serial,remote,outlines,bench]'
 	@touch $@
 
 demo: $(READY) ## Set everything up and run the main job on the real model

@@ -59,7 +59,8 @@ class ModelAnswered(msgspec.Struct, frozen=True, array_like=True, tag=3):
     `CALL_ODDS_NEEDED` (no tool can have such a name) how clearly a call is meant at all, and from where on one is made.
     `confidence` is, for each call in the text and in their order, how probable it is that the call is the right one;
     empty where the driver does not tell. `evidence` says, by `tool.argument` and in the order of writing, what each
-    argument of the calls was held to and why: taken from the request, compared, left out, or free.
+    argument of the calls was held to and why: taken from the request, compared, left out, or free. `asked` says, where
+    several models may answer, which were asked, in order, each with why it did not answer; the last one did.
     """
 
     at_ms: int
@@ -73,10 +74,14 @@ class ModelAnswered(msgspec.Struct, frozen=True, array_like=True, tag=3):
     confidence: tuple[float, ...] = ()
     evidence: tuple[tuple[str, str], ...] = ()
     skew_ms: int = 0
+    asked: tuple[tuple[str, str], ...] = ()
 
 
 class ModelFailed(msgspec.Struct, frozen=True, array_like=True, tag=4):
-    """No answer from the model. `prompt_tokens` is set when the prompt did not fit."""
+    """No answer from the model. `prompt_tokens` is set when the prompt did not fit.
+
+    `spent` is what was used none the less: by an answer that broke off and is paid for all the same.
+    """
 
     at_ms: int
     effect_id: int
@@ -84,6 +89,7 @@ class ModelFailed(msgspec.Struct, frozen=True, array_like=True, tag=4):
     message: str
     prompt_tokens: int = 0
     skew_ms: int = 0
+    spent: Usage | None = None
 
 
 class ToolReturned(msgspec.Struct, frozen=True, array_like=True, tag=5):

@@ -214,6 +214,8 @@ def _on_model_failed(agent: Agent, state: State, event: ModelFailed) -> Transiti
     phase = state.phase
     if not isinstance(phase, AwaitingModel) or phase.effect_id != event.effect_id:
         return state, ()
+    if event.spent is not None:
+        state = spend_model_call(state, event.spent)
     if event.reason == "context_full" and phase.refits < REFITS_MAX:
         counted = density_from(event.prompt_tokens, prompt_bytes(agent, state))
         state = replace(state, density=min(DENSITY_MAX, max(counted, state.density * 5 // 4)))

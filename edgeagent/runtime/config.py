@@ -22,13 +22,19 @@ EngineName = Literal["auto", "llguidance", "gbnf"]
 
 ApiName = Literal["chat", "responses", "messages"]
 
+Sent = Literal["temperature", "seed", "max_tokens"]
+
+PRICE_MAX = 1e9
+"""Of a million tokens, in any currency."""
+
 
 class NamedModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A model under a name of the operator's: a file or pulled model by `name`, or one behind an `endpoint`.
 
     `credential` is `env:NAME`, `file:PATH` or `credential:NAME`, never the key. `price` is that of a million tokens,
     `input` and `output`. `here` says whether what is sent stays on this device: by itself, to a loopback address or
-    through a unix `socket`. The rest as in docs/remote.md.
+    through a unix `socket`. `omit` are fields that this server refuses, `extra` are further ones. The rest as in
+    docs/remote.md.
     """
 
     name: str = ""
@@ -42,10 +48,16 @@ class NamedModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     plain_http: bool = False
     here: bool | None = None
     stream: bool = True
+    limit_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    omit: tuple[Sent, ...] = ()
+    extra: dict[str, Any] = {}
     connect_s: float = 10.0
     first_event_s: float = 120.0
     idle_s: float = 60.0
-    price: dict[Literal["input", "output"], Annotated[float, msgspec.Meta(ge=0)]] = {}
+    price: dict[Literal["input", "output"], Annotated[float, msgspec.Meta(ge=0, le=PRICE_MAX)]] = {}
+
+
+_NO_MODEL = NamedModel()
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -104,14 +116,14 @@ def read_settings(path: Path | None, *, beside: Path | None) -> Settings:
         found = tomllib.loads(file.read_text())
         _check_keys(file, "", found, Settings)
         if isinstance(found.get("model"), str | list):  # A name, or several in their order, in place of the section.
-            found["model"] = {"order": [found["model"]] if isinstance(found["model"], str) else found["model"]}
+            found["model"] = {"name" if isinstance(found["model"], str) else "order": found["model"]}
         for name, model in found.get("models", {}).items() if isinstance(found.get("models"), dict) else ():
             _check_keys(file, f"models.{name}.", model, NamedModel)
         _check_keys(file, "model.", found.get("model"), ModelSettings)
         _check_keys(file, "state.", found.get("state"), StateSettings)
         if isinstance(found.get("state"), str):
             found["state"] = {"folder": found["state"]}
-        return _beside(file, _checked(file, msgspec.convert(found, Settings)))
+        return _checked(file, _beside(file, msgspec.convert(found, Settings)))
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror}; give another file with --config") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
@@ -138,6 +150,9 @@ def check_named(model: NamedModel, where: str) -> None:
     if bool(model.name) == bool(model.endpoint):
         raise ConfigError(f"{where}: give either a `name`, of a file or a pulled model, or an `endpoint`")
     if model.name:
+        others = [k for k, v in msgspec.structs.asdict(model).items() if k != "name" and v != getattr(_NO_MODEL, k)]
+        if others:
+            raise ConfigError(f"{where}.{others[0]} is for models behind an endpoint, and this one has a `name`")
         return
     if not model.model:
         raise ConfigError(f"{where}.model is missing: which model of the endpoint? `edgeagent check` lists them")
@@ -169,11 +184,23 @@ def with_chain(settings: Settings) -> ModelSettings:
         check_named(found, "--endpoint")
         return msgspec.structs.replace(model, chain=(("endpoint", found),))
     names = model.order or tuple(model.name.split(","))
-    if not all(name in settings.models for name in names):
+    missing = [name for name in names if name not in settings.models]
+    if missing and len(names) == 1:
         return model
-    return msgspec.structs.replace(
-        model, name=",".join(names), chain=tuple((name, settings.models[name]) for name in names)
-    )
+    if missing:
+        raise ConfigError(f"which model is {missing[0]}? Write [models.{missing[0]}] into edgeagent.toml")
+    chain = tuple((name, settings.models[name]) for name in names)
+    return msgspec.structs.replace(model, name=",".join(names), chain=chain)
+
+
+def own_weights(model: ModelSettings, wants: str) -> ModelSettings:
+    """The first of the models whose weights are here, for what needs them. Raises ConfigError if there is none."""
+    if not model.chain:
+        return model
+    for _, each in model.chain:
+        if each.name:
+            return msgspec.structs.replace(model, name=each.name, order=(), chain=())
+    raise ConfigError(f"no model behind an endpoint {wants}: name one whose weights are here with --model")
 
 
 def named_endpoint(url: str, model: str, credential: str) -> str:
@@ -182,17 +209,29 @@ def named_endpoint(url: str, model: str, credential: str) -> str:
 
 
 def _beside(file: Path, settings: Settings) -> Settings:
-    """The settings with a template's file as it is found from anywhere. Raises ConfigError."""
+    """The settings with files as they are found from anywhere. Raises ConfigError."""
     from edgeagent.driver.llama.template import BUILT_IN
 
+    folder = file.absolute().parent
+    models = {name: _files_beside(folder, model) for name, model in settings.models.items()}
+    settings = msgspec.structs.replace(settings, models=models)
     named = settings.model.template
     if not named or named in BUILT_IN:
         return settings
-    template = file.absolute().parent / Path(named).expanduser()
+    template = folder / Path(named).expanduser()
     if not template.is_file():
         names = ", ".join(sorted(BUILT_IN))
         raise ConfigError(f"{file}: model.template is {named!r}: there is no file {template}, nor is it one of {names}")
     return msgspec.structs.replace(settings, model=msgspec.structs.replace(settings.model, template=str(template)))
+
+
+def _files_beside(folder: Path, model: NamedModel) -> NamedModel:
+    """The model with its files as they are seen from the folder of the settings."""
+    changed = {k: str(folder / Path(v).expanduser()) for k in ("ca", "socket") if (v := getattr(model, k))}
+    kind, _, path = model.credential.partition(":")
+    if kind == "file":
+        changed["credential"] = f"file:{folder / Path(path).expanduser()}"
+    return msgspec.structs.replace(model, **changed)
 
 
 def _check_keys(file: Path, section: str, found: Any, kind: type[msgspec.Struct]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
@@ -24,6 +25,7 @@ from edgeagent.runtime.wiring import PLAIN, SCRIPT_PREFIX, dialect_of, llama_mod
 if TYPE_CHECKING:
     from edgeagent.driver.llama.hearing import Asking
     from edgeagent.driver.llama.model import LlamaDriver
+    from edgeagent.driver.remote.probe import Finding
 
 
 class Manner(msgspec.Struct, frozen=True):
@@ -159,18 +161,33 @@ class Chain:
             model.close()
 
 
+def probed(named: NamedModel) -> Iterator[Finding]:
+    """What a model behind an endpoint can do. Raises ConfigError, and ModelError if it cannot be asked at all."""
+    with needs_curl():
+        from edgeagent.driver.remote.probe import probe
+
+    return probe(endpoint_of(named))
+
+
+@contextlib.contextmanager
+def needs_curl() -> Iterator[None]:
+    """Say what to install where curl is missing. Raises ConfigError."""
+    try:
+        yield
+    except ImportError as error:
+        raise ConfigError(
+            f"a model behind an endpoint needs pycurl ({error}): pip install 'edgeagent[remote]', or apt install "
+            "python3-pycurl"
+        ) from error
+
+
 class Remote:
     """A model behind an endpoint, for all sessions."""
 
     def __init__(self, named: NamedModel, settings: ModelSettings, *, is_last: bool = True) -> None:
         self.settings, self.dialect, self._is_last = settings, PLAIN, is_last
-        try:
-            from edgeagent.driver.remote.model import Price, RemoteModel  # Only here: it brings curl.
-        except ImportError as error:
-            raise ConfigError(
-                f"a model behind an endpoint needs pycurl ({error}): pip install 'edgeagent[remote]', or apt install "
-                "python3-pycurl"
-            ) from error
+        with needs_curl():
+            from edgeagent.driver.remote.model import Price, RemoteModel
         price = Price(**{str(name): value for name, value in named.price.items()})
         self._loaded = RemoteModel(endpoint_of(named), price, settings.temperature)
 

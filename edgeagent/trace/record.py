@@ -150,7 +150,9 @@ def named_fields(value: Event | Effect) -> dict[str, Any]:
     return {"type": type(value).__name__, **fields}
 
 
-_LATER = frozenset(("by", "door", "unshown", "total", "skew_ms", "session", "tool", "arguments", "notes", "stays"))
+_LATER = frozenset(
+    ("by", "door", "unshown", "total", "skew_ms", "session", "tool", "arguments", "notes", "stays", "asked", "spent")
+)
 """Fields that were added later, and are told where they say something."""
 
 

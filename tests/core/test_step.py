@@ -388,3 +388,11 @@ def test_a_result_that_cannot_be_shown_is_told_as_done_and_is_no_trouble():
     assert told == '{"done":"its result cannot be shown, because a generator has no JSON form"}'
     play.answer("It is pushed.")
     assert play.state.outcome == Outcome("answered")
+
+
+def test_what_an_answer_that_broke_off_has_used_counts():
+    play = Play()
+    (ask,) = play.say()
+    play.feed(ModelFailed(2_000, ask.effect_id, "engine", "cut off", spent=Usage(prompt=9, completion=2, cost=70)))
+    spent = play.state.session_spent
+    assert (spent.steps, spent.prompt_tokens, spent.completion_tokens, spent.cost) == (1, 9, 2, 70)

@@ -153,6 +153,8 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
         if inner[-1] is Ellipsis:
             return st.lists(values(inner[0]), max_size=3).map(tuple)
         return st.tuples(*map(values, inner))
+    if hint == Usage | None:
+        return st.none() | values(Usage)
     if hint is Usage:
         return st.builds(Usage, *(st.integers(0, 500) for _ in range(5)))
     if hint is float:

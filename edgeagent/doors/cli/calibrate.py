@@ -13,7 +13,7 @@ from edgeagent.doors.cli.options import model_options, settings_from, state_opti
 from edgeagent.doors.cli.terminal import tell, tell_row
 from edgeagent.errors import ConfigError
 from edgeagent.runtime import calibration
-from edgeagent.runtime.config import state_root
+from edgeagent.runtime.config import own_weights, state_root
 from edgeagent.runtime.operator import operator_rules, with_rules
 from edgeagent.runtime.wiring import SCRIPT_PREFIX, agent_path, dialect_of, llama_model, load_agent, with_dialect
 
@@ -35,11 +35,12 @@ def calibrate(agent: str, as_json: bool, state: Path | None, **options: Any) -> 
       edgeagent calibrate examples/greenhouse.py
     """
     settings = settings_from(agent, state=state, **options)
-    if settings.model.name.startswith(SCRIPT_PREFIX):
-        raise ConfigError(f"{settings.model.name} is a script, which weighs nothing: name a model with --model")
+    model = own_weights(settings.model, "is calibrated")
+    if model.name.startswith(SCRIPT_PREFIX):
+        raise ConfigError(f"{model.name} is a script, which weighs nothing: name a model with --model")
     rules = operator_rules(options.get("config"), beside=agent_path(agent).parent)
-    loaded = with_dialect(with_rules(load_agent(agent), rules), dialect_of(settings.model))
-    driver = llama_model(loaded, settings.model, verbose=options.get("verbose", False))
+    loaded = with_dialect(with_rules(load_agent(agent), rules), dialect_of(model))
+    driver = llama_model(loaded, model, verbose=options.get("verbose", False))
     try:
         found = calibration.calibrate(driver, loaded, _show_progress)
     finally:

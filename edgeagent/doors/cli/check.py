@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from edgeagent.codec.dialect import dialect_called
 from edgeagent.core.agent import Agent
@@ -15,7 +16,8 @@ from edgeagent.doors.cli.terminal import tell, tell_row
 from edgeagent.errors import EdgeAgentError, ExitCode, ModelError
 from edgeagent.grammar.calls import grammar_of, lowered_call
 from edgeagent.models.catalogue import EMBEDDER
-from edgeagent.runtime.config import Settings
+from edgeagent.runtime.config import NamedModel, Settings, own_weights
+from edgeagent.runtime.model import probed
 from edgeagent.runtime.operator import operator_rules, with_rules
 from edgeagent.runtime.wiring import (
     PLAIN,
@@ -91,11 +93,35 @@ def _checks(agent_spec: str | None, cpu: bool, options: dict[str, Any]) -> Itera
     if loaded:
         yield "shapes", lambda: _look_at_shapes(loaded[0], settings)
         yield "rules", lambda: _look_at_rules(loaded[0])
+    yield from _look_at_models(settings, loaded[0] if loaded else None, verbose=options.get("verbose", False))
+
+
+def _look_at_models(settings: Settings, agent: Agent | None, *, verbose: bool) -> Iterator[Check]:
+    """The checks of each model that may be asked: of its weights, or of its endpoint."""
+    chain = settings.model.chain
+    for name, each in chain:
+        if each.endpoint:
+            yield from _look_at_endpoint(name, each)
+    if chain and not any(each.name for _, each in chain):
+        return
+    own = replace(settings, model=own_weights(settings.model, "is checked here"))
     yield "cpu", _look_at_cpu
-    yield "model file", lambda: _look_at_file(settings)
-    yield "meaning", lambda: _look_at_meaning(settings)
-    if loaded:
-        yield "model", lambda: _look_at_model(loaded[0], settings, verbose=options.get("verbose", False))
+    yield "model file", lambda: _look_at_file(own)
+    yield "meaning", lambda: _look_at_meaning(own)
+    if agent is not None:
+        yield "model", lambda: _look_at_model(agent, own, verbose=verbose)
+
+
+def _look_at_endpoint(name: str, model: NamedModel) -> Iterator[Check]:
+    """What is tried of an endpoint. It must be reached and answer; what else it lacks is told, and fails nothing."""
+
+    def look() -> str:
+        tried = list(probed(model))
+        if wrong := next((each for each in tried if each.what == "models" and not each.works), None):
+            raise ModelError(f"no model {model.model}: {wrong.found}")
+        return "; ".join(f"{each.what}: {'yes' if each.works else 'NO'}, {each.found}" for each in tried)
+
+    yield name, look
 
 
 def _count(of: Sequence[object], what: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO, assert_never
 
 import msgspec
 
+from edgeagent.core.budget import MONEY_PARTS
 from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish, Say
 from edgeagent.core.events import Event, ModelAnswered, ToolFailed, ToolReturned
 from edgeagent.core.state import PendingCall, State
@@ -165,10 +166,14 @@ class Screen:
             case ToolFailed(reason=reason, message=message, notes=notes):
                 self._show_notes(notes)
                 self.activity(f"  ✗ {reason.replace('_', ' ')}: {_short(message)}")
-            case ModelAnswered(usage=usage):
+            case ModelAnswered(usage=usage, asked=asked):
+                for name, why in asked[:-1]:
+                    self.activity(f"  {name} did not answer: {_short(why)}")
                 self.activity(
-                    f"  model: {usage.prompt} prompt tokens ({usage.evaluated} evaluated), {usage.completion} written "
-                    f"({usage.forced} forced), {usage.micros / 1e6:.2f} s"
+                    f"  {asked[-1][0] if asked else 'model'}: {usage.prompt} prompt tokens ({usage.evaluated} "
+                    f"evaluated), {usage.completion} written ({usage.forced} forced), {usage.micros / 1e6:.2f} s"
+                    + f", costs {usage.cost / MONEY_PARTS:.6f}"
+                    * bool(usage.cost)
                 )
             case _:
                 pass

@@ -14,6 +14,7 @@ from edgeagent.doors.cli.options import model_options, settings_from, state_opti
 from edgeagent.doors.cli.terminal import tell, tell_row
 from edgeagent.errors import ConfigError, ExitCode
 from edgeagent.runtime import trial
+from edgeagent.runtime.config import own_weights
 from edgeagent.runtime.operator import operator_rules, with_rules
 from edgeagent.runtime.wiring import SCRIPT_PREFIX, agent_path, dialect_of, llama_model, load_agent, with_dialect
 
@@ -36,12 +37,13 @@ def try_(agent: str, requests: Path | None, as_json: bool, state: Path | None, *
       edgeagent try examples/greenhouse.py requests.txt
     """
     settings = settings_from(agent, state=state, **options)
-    if settings.model.name.startswith(SCRIPT_PREFIX):
-        raise ConfigError(f"{settings.model.name} is a script, which decides nothing: name a model with --model")
+    model = own_weights(settings.model, "is tried")
+    if model.name.startswith(SCRIPT_PREFIX):
+        raise ConfigError(f"{model.name} is a script, which decides nothing: name a model with --model")
     rules = operator_rules(options.get("config"), beside=agent_path(agent).parent)
-    loaded = with_dialect(with_rules(load_agent(agent), rules), dialect_of(settings.model))
+    loaded = with_dialect(with_rules(load_agent(agent), rules), dialect_of(model))
     rows = trial.examples_of(loaded) if requests is None else trial.wanted_in(_text_of(requests), loaded, str(requests))
-    driver = llama_model(loaded, settings.model, verbose=options.get("verbose", False))
+    driver = llama_model(loaded, model, verbose=options.get("verbose", False))
     try:
         found = trial.try_all(driver, loaded, rows, _show_progress)
     finally:

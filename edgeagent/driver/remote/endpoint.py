@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from edgeagent.codec.conversation import ApiName
+from edgeagent.codec.conversation import ApiName, LimitName
 from edgeagent.errors import ConfigError
 
 AUTHORITIES = (
@@ -20,8 +22,14 @@ AUTHORITIES = (
 """Where systems keep whom they trust: a curl that was built elsewhere looks in other places."""
 
 
+SECONDS_MAX = 86_400
+
+
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """A server and one model of it. Times are seconds; `first_event_s` runs until something of the answer has come."""
+    """A server and one model of it. Times are seconds; `first_event_s` runs until something of the answer has come.
+
+    `omit` are fields of a request that this server refuses, `extra` those that it is sent besides.
+    """
 
     url: str
     model: str
@@ -33,6 +41,9 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     plain_http: bool = False
     here: bool | None = None
     stream: bool = True
+    limit_name: LimitName = "max_tokens"
+    omit: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = {}
     connect_s: float = 10.0
     first_event_s: float = 120.0
     idle_s: float = 60.0
@@ -81,8 +92,8 @@ def check_endpoint(endpoint: Endpoint, where: str) -> Endpoint:
         raise ConfigError(f"{where}.endpoint: a user, a query or a # has no place there; name a key with `credential`")
     _check_plain(endpoint, parts, where)
     for name in ("connect_s", "first_event_s", "idle_s"):
-        if not getattr(endpoint, name) > 0:
-            raise ConfigError(f"{where}.{name} must be more than 0 seconds")
+        if not 0 < getattr(endpoint, name) <= SECONDS_MAX:
+            raise ConfigError(f"{where}.{name} must be more than 0 seconds, and {SECONDS_MAX} at most")
     if endpoint.ca and not Path(endpoint.ca).is_file():
         raise ConfigError(f"{where}.ca: there is no file {endpoint.ca}; name one with certificates in PEM")
     proxy = urlsplit(endpoint.proxy)

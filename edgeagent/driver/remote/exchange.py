@@ -142,22 +142,28 @@ class Exchange:
 
     def ended(self, how: How, why: str) -> None:
         """Nothing more comes: it is answered, or sent again."""
+        try:
+            result = self._result(how, why)
+        # Whatever is wrong with us, it ends this ask and not the thread of all of them.
+        except Exception as error:
+            result = Result(None, f"{type(error).__name__}: {error}", "broken", has_begun=self._has_begun)
+        if result is not None:
+            self._done(result)
+
+    def _result(self, how: How, why: str) -> Result | None:
+        """What came of it; None if it is sent again."""
         if self._is_cancelled and how != "done":
-            self._done(Result(None, "it was cancelled", "cancelled", self._written(), self._has_begun))
-            return
+            return Result(None, "it was cancelled", "cancelled", self._written(), self._has_begun)
         found = self._found(how, why)
-        if isinstance(found, Reply):
-            self._show(self._shown.end())
-            self._done(Result(self._clean(found)))
-            return
-        wait_s = self._wait(how, found)
+        wait_s = None if isinstance(found, Reply) else self._wait(how, found)
         if wait_s is not None:
             self._send(wait_s)
-            return
+            return None
         self._show(self._shown.end())
-        kind = found.kind if how == "done" else how
+        if isinstance(found, Reply):
+            return Result(self._clean(found))
         what = f"{self._asked.endpoint.origin}: {self._scrub.text(found.text)}"
-        self._done(Result(None, what, kind, self._written(), self._has_begun))
+        return Result(None, what, found.kind if how == "done" else how, self._written(), self._has_begun)
 
     def _found(self, how: How, why: str) -> Reply | Failure:
         """The reply, or what is wrong."""

@@ -94,10 +94,8 @@ class RemoteDriver:
             post(ModelFailed(0, ask.effect_id, "unavailable", f"{endpoint.origin} was not asked: {ask.stays}"))
             return
         agent, api = self._agent.by_path[ask.agent], api_called(endpoint.api)
-        conversation = conversation_of(
-            ask, agent, endpoint.model, stream=endpoint.stream, temperature=self._model.temperature
-        )
-        body, began = api.encode(conversation), time.perf_counter_ns()
+        began = time.perf_counter_ns()
+        body = api.encode(conversation_of(ask, agent, endpoint, self._model.temperature))
         if full := self._too_long(ask, len(body)):
             post(full)
             return
@@ -153,7 +151,8 @@ class RemoteDriver:
             return ModelAnswered(0, ask.effect_id, "", "cancelled", usage if result.has_begun else Usage(micros=micros))
         if result.how == "out of time" and result.partial.strip():
             return ModelAnswered(0, ask.effect_id, result.partial, "time", usage)
-        return ModelFailed(0, ask.effect_id, _reason(result), result.why)
+        spent = usage if result.has_begun else None
+        return ModelFailed(0, ask.effect_id, _reason(result), result.why, spent=spent)
 
     def _too_long(self, ask: AskModel, sent: int) -> ModelFailed | None:
         """Why so long a prompt is not paid for, if the budget has less left."""

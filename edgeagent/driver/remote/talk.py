@@ -21,11 +21,12 @@ from edgeagent.core.effects import AskModel
 from edgeagent.core.names import writable
 from edgeagent.core.reading import Answer, Calls
 from edgeagent.core.values import Message, ToolCall
+from edgeagent.driver.remote.endpoint import Endpoint
 
 NO_RESULT = "no result of this call is known"
 
 
-def conversation_of(ask: AskModel, agent: Agent, model: str, *, stream: bool, temperature: float) -> Conversation:
+def conversation_of(ask: AskModel, agent: Agent, endpoint: Endpoint, temperature: float) -> Conversation:
     """What is sent: the agent's text, the conversation, and the tools that may be called now."""
     turns = tuple(_turns(ask.messages, agent))
     has_calls = any(isinstance(each, FromModel) and each.calls for each in turns)
@@ -38,16 +39,19 @@ def conversation_of(ask: AskModel, agent: Agent, model: str, *, stream: bool, te
     if ask.closing:
         limit = f"(The limit of {ask.closing} is reached. Answer now in one short sentence.)"
         turns = (*turns, FromUser(limit))
+    omit = endpoint.omit
     return Conversation(
-        model=model,
+        model=endpoint.model,
         turns=turns,
         system=agent.system,
         tools=offers,
         choice=ask.choice if ask.tools else "answer",
-        max_tokens=ask.max_tokens,
-        temperature=temperature,
-        seed=ask.seed,
-        stream=stream,
+        stream=endpoint.stream,
+        limit_name=endpoint.limit_name,
+        extra=endpoint.extra,
+        max_tokens=0 if "max_tokens" in omit else ask.max_tokens,
+        temperature=None if "temperature" in omit else temperature,
+        seed=None if "seed" in omit else ask.seed,
     )
 
 

@@ -209,6 +209,10 @@ class Transport:
             except ConfigError as error:
                 request.receiver.ended("unreachable", str(error))
                 continue
+            # A setting that curl does not take ends this request, and not the thread of all of them.
+            except Exception as error:
+                request.receiver.ended("broken", f"curl refuses what it was set to ({type(error).__name__})")
+                continue
             request.curl, request.quiet_since = curl, time.monotonic()
             self._running[curl] = request
             multi.add_handle(curl)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +19,8 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r
 class Peer:
     """What was sent to it, and where it is."""
 
-    def __init__(self, answer: Answer, socket_path: str = "") -> None:
+    def __init__(self, answer: Answer, socket_path: str = "", tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self._answer, self.requests, self.accepted = answer, [], 0
         self.asked_at: list[float] = []
         self.gone = threading.Event()
@@ -44,7 +46,11 @@ class Peer:
             while True:
                 connection, _ = self._server.accept()
                 self.accepted += 1
-                threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
+                threading.Thread(target=self._begin, args=(connection,), daemon=True).start()
+
+    def _begin(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            self._talk(connection if self._tls is None else self._tls.wrap_socket(connection, server_side=True))
 
     def _talk(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError):
@@ -70,9 +76,9 @@ def _request(connection: socket.socket) -> bytes:
 
 
 @contextlib.contextmanager
-def peer(answer: Answer | bytes, socket_path: str = "") -> Iterator[Peer]:
+def peer(answer: Answer | bytes, socket_path: str = "", tls: ssl.SSLContext | None = None) -> Iterator[Peer]:
     """A server that answers so, or always with these bytes."""
-    served = Peer(answer if callable(answer) else lambda connection, _: connection.sendall(answer), socket_path)
+    served = Peer(answer if callable(answer) else lambda connection, _: connection.sendall(answer), socket_path, tls)
     try:
         yield served
     finally:
