@@ -117,8 +117,7 @@ def read_settings(path: Path | None, *, beside: Path | None) -> Settings:
         _check_keys(file, "", found, Settings)
         if isinstance(found.get("model"), str | list):  # A name, or several in their order, in place of the section.
             found["model"] = {"name" if isinstance(found["model"], str) else "order": found["model"]}
-        for name, model in found.get("models", {}).items() if isinstance(found.get("models"), dict) else ():
-            _check_keys(file, f"models.{name}.", model, NamedModel)
+        _check_models(file, found.get("models"))
         _check_keys(file, "model.", found.get("model"), ModelSettings)
         _check_keys(file, "state.", found.get("state"), StateSettings)
         if isinstance(found.get("state"), str):
@@ -130,17 +129,25 @@ def read_settings(path: Path | None, *, beside: Path | None) -> Settings:
         raise ConfigError(f"{file}: {error}") from error
 
 
+def _check_models(file: Path, found: Any) -> None:
+    """Refuse named models that are written wrongly. Raises ConfigError naming the key."""
+    for name, model in found.items() if isinstance(found, dict) else ():
+        if not name.replace("-", "").replace("_", "").isalnum():
+            raise ConfigError(f"{file}: models.{name}: a name is letters, digits, - and _")
+        _check_keys(file, f"models.{name}.", model, NamedModel)
+        try:
+            msgspec.convert(model, NamedModel)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"{file}: models.{name}: {error}") from error
+
+
 def _checked(file: Path, settings: Settings) -> Settings:
     """The settings, if its named models can be asked as they are written. Raises ConfigError naming the key."""
-    if settings.model.chain:
-        raise ConfigError(f"{file}: model.chain is not written: name models under [models.NAME] and say model.order")
     for name in settings.model.order:
         if name not in settings.models:
             known = ", ".join(settings.models) or "none"
             raise ConfigError(f"{file}: model.order names {name}; there are: {known}. Write [models.{name}]")
     for name, model in settings.models.items():
-        if not name.replace("-", "").replace("_", "").isalnum():
-            raise ConfigError(f"{file}: models.{name}: a name is letters, digits, - and _")
         check_named(model, f"{file}: models.{name}")
     return settings
 
@@ -236,7 +243,7 @@ def _files_beside(folder: Path, model: NamedModel) -> NamedModel:
 
 def _check_keys(file: Path, section: str, found: Any, kind: type[msgspec.Struct]) -> None:
     """Refuse a key that there is not, with those that there are. Raises ConfigError."""
-    known = kind.__struct_fields__
+    known = [name for name in kind.__struct_fields__ if name != "chain"]  # Found, and never written.
     for key in found if isinstance(found, dict) else ():
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from edgeagent.codec.apis import Api
 from edgeagent.codec.conversation import Call, Delta, Ended, Reply, Text
 from edgeagent.codec.failures import BODY_BYTES_MAX, Failure, Kind, failure_of
-from edgeagent.codec.stream import CUT_SHORT
 from edgeagent.codec.stream import Stream as Reading
 from edgeagent.driver.remote.endpoint import Endpoint
 from edgeagent.driver.remote.scrub import Scrub, Stream
@@ -176,7 +175,7 @@ class Exchange:
             return self._reading.reply()
         if isinstance(self._final, Failure) and how == "done":
             return self._final
-        return Failure("cut_short", why or CUT_SHORT.text)
+        return Failure("cut_short", why or "the answer ended before its end")
 
     def _instead(self) -> Failure:
         """What came in the place of an answer."""

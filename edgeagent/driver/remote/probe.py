@@ -49,13 +49,14 @@ def probe(endpoint: Endpoint) -> Iterator[Finding]:
     """Try an endpoint. Raises ModelError if it cannot be asked at all."""
     transport = Transport()
     try:
-        yield _models(endpoint, transport)
+        listed = _models(endpoint, transport)
+        yield listed
         api = api_called(endpoint.api)
         begun, told = time.monotonic(), list[str]()
         question = Conversation(model=endpoint.model, turns=(FromUser("Say yes."),), max_tokens=TOKENS_MAX)
         said = _asked(endpoint, api, question, transport, told.append)
         if said.reply is None:
-            raise ModelError(f"{said.why} ({said.how})")
+            raise ModelError(f"{said.why} ({said.how}); {listed.found}")
         yield Finding("words", True, f"it answers in {time.monotonic() - begun:.1f} s")
         if endpoint.stream:
             yield Finding("stream", len(told) > 1, f"the answer came in {len(told)} pieces")
@@ -142,10 +143,9 @@ def _models(endpoint: Endpoint, transport: Transport) -> Finding:
             raise ModelError(f"{endpoint.origin}: {listing.scrub.text(failure.text)}; name the right key")
         return Finding("models", True, f"{endpoint.origin} is reached; it does not list its models")
     data = value.get("data")
-    names = (
-        [str(each["id"]) for each in data if isinstance(each, dict) and "id" in each] if isinstance(data, list) else []
-    )
-    told = ", ".join(shown(listing.scrub.text(name.rpartition("/")[2]))[:60] for name in names[:LISTED_MAX])
+    rows = data if isinstance(data, list) else []
+    names = [str(each["id"]) for each in rows if isinstance(each, dict) and "id" in each]
+    told = ", ".join(shown(listing.scrub.text(name))[:80] for name in names[:LISTED_MAX])
     more = f" and {len(names) - LISTED_MAX} more" * (len(names) > LISTED_MAX)
     has = endpoint.model in names
     return Finding("models", has or not names, f"{endpoint.origin} has {told or 'nothing that it names'}{more}")
