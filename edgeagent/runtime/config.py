@@ -48,6 +48,7 @@ class NamedModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     plain_http: bool = False
     here: bool | None = None
     stream: bool = True
+    calls: Literal["own", "schema", "object", "grammar"] = "own"
     limit_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     omit: tuple[Sent, ...] = ()
     extra: dict[str, Any] = {}

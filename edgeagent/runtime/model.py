@@ -20,7 +20,15 @@ from edgeagent.errors import ConfigError, EdgeAgentError
 from edgeagent.runtime.attached import Attached
 from edgeagent.runtime.calibration import tools_digest, use_calibration
 from edgeagent.runtime.config import ModelSettings, NamedModel, endpoint_of
-from edgeagent.runtime.wiring import PLAIN, SCRIPT_PREFIX, dialect_of, llama_model, script_of, shared_llama_model
+from edgeagent.runtime.wiring import (
+    PLAIN,
+    SCRIPT_PREFIX,
+    dialect_of,
+    embedder,
+    llama_model,
+    script_of,
+    shared_llama_model,
+)
 
 if TYPE_CHECKING:
     from edgeagent.driver.llama.hearing import Asking
@@ -189,7 +197,8 @@ class Remote:
         with needs_curl():
             from edgeagent.driver.remote.model import Price, RemoteModel
         price = Price(**{str(name): value for name, value in named.price.items()})
-        self._loaded = RemoteModel(endpoint_of(named), price, settings.temperature)
+        meaning = embedder() if settings.meaning and named.calls != "own" else None
+        self._loaded = RemoteModel(endpoint_of(named), price, settings.temperature, meaning)
 
     def driver(self, agent: Agent, doors: Attached, root: Path, answered: int) -> ModelDriver:
         """Answer one session."""

@@ -40,9 +40,8 @@ from edgeagent.driver.llama.hearing import Asking, Hearing
 from edgeagent.driver.llama.judge import ModelJudge
 from edgeagent.driver.llama.kv import TEXTS_FOLDER, KvStore, SavedMemory, WarmShelf, fingerprint
 from edgeagent.driver.llama.loaded import Loaded, Options
-from edgeagent.driver.llama.prompt import before_in, pack_ids, request_in
+from edgeagent.driver.llama.prompt import pack_ids
 from edgeagent.driver.llama.sampling import TOP_P, sampler_of
-from edgeagent.driver.llama.telling import or_cannot, told_in
 from edgeagent.driver.model import NO_ROOM, Warm
 from edgeagent.errors import EdgeAgentError, GrammarError
 from edgeagent.grammar.frame import Answer
@@ -50,6 +49,7 @@ from edgeagent.request.calibration_weights import digest_of, fitted_for
 from edgeagent.request.call_odds import probability, sureness
 from edgeagent.request.plan import Plan, PlannedCall, plan, signs_of
 from edgeagent.request.said import Spoken
+from edgeagent.request.telling import before_in, or_cannot, request_in, told_in
 from edgeagent.trace.disk import DISK, Disk
 
 LINE_TOKENS_MAX = 64

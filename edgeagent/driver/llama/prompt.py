@@ -14,10 +14,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from edgeagent.core.effects import AskModel
 from edgeagent.core.values import TOKEN_BYTES
 from edgeagent.errors import ModelError
-from edgeagent.request.plan import Before
 
 MARK_BYTES = 12
 """Of chance in a mark: nobody who does not know it can write it."""
@@ -108,17 +106,6 @@ def _written(text: str, packed: bytes, tokens: Tokens) -> list[int]:
     return tokens.tokenize(text, special=False, bos=False)
 
 
-def before_in(ask: AskModel) -> Before | None:
-    """What the user said before, and what was answered, if that was the last thing that happened."""
-    roles = [message.role for message in ask.messages[-3:]]
-    return Before(ask.messages[-3].text, ask.messages[-2].text) if roles == ["user", "assistant", "user"] else None
-
-
 def now_here() -> datetime:
     """The time and the zone of this machine: what `tomorrow` means to who speaks to it."""
     return datetime.now().astimezone()
-
-
-def request_in(ask: AskModel) -> str:
-    """What the user said last, or what came from outside after that."""
-    return next((m.text for m in reversed(ask.messages) if m.role in ("user", "heard", "note")), "")

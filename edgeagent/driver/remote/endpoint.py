@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
@@ -21,6 +21,10 @@ AUTHORITIES = (
 )
 """Where systems keep whom they trust: a curl that was built elsewhere looks in other places."""
 
+
+Calls = Literal["own", "schema", "object", "grammar"]
+"""Who decides about calls, and what holds the model to one: the model itself, by its server's tools; or this device,
+by the JSON Schema of the answer, by the older form of that, or by a grammar of llama.cpp."""
 
 SECONDS_MAX = 86_400
 
@@ -41,6 +45,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     plain_http: bool = False
     here: bool | None = None
     stream: bool = True
+    calls: Calls = "own"
     limit_name: LimitName = "max_tokens"
     omit: tuple[str, ...] = ()
     extra: Mapping[str, Any] = {}

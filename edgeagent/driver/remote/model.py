@@ -14,6 +14,7 @@ from functools import partial
 import msgspec
 
 from edgeagent.codec.apis import api_called
+from edgeagent.codec.conversation import Conversation
 from edgeagent.codec.dialects.family import Family
 from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel, Effect
@@ -23,9 +24,12 @@ from edgeagent.driver.base import Post
 from edgeagent.driver.model import Warm
 from edgeagent.driver.remote.endpoint import Endpoint
 from edgeagent.driver.remote.exchange import Asked, Exchange, Result
+from edgeagent.driver.remote.planned import Planner, planned_conversation
 from edgeagent.driver.remote.secret import take_from_environment
 from edgeagent.driver.remote.talk import conversation_of, written
 from edgeagent.driver.remote.transport import Transport
+from edgeagent.request.meaning import Meaning
+from edgeagent.request.plan import Plan
 
 TOTAL_S = 600.0
 """The most an ask takes where the turn has no limit of time."""
@@ -53,9 +57,17 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class RemoteModel:
     """One endpoint for all sessions of a process. Close it after them."""
 
-    def __init__(self, endpoint: Endpoint, price: Price | None = None, temperature: float = 0.0) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        price: Price | None = None,
+        temperature: float = 0.0,
+        meaning: Meaning | None = None,
+    ) -> None:
+        """`meaning` is what requests are compared by where this device decides about calls."""
         take_from_environment(endpoint.credential)
         self.endpoint, self.price, self.temperature = endpoint, price or Price(), temperature
+        self.meaning = meaning
         self.transport = Transport()
 
     def driver(self, agent: Agent, on_text: OnText | None = None, *, is_last: bool = True) -> RemoteDriver:
@@ -72,6 +84,7 @@ class RemoteDriver:
 
     def __init__(self, model: RemoteModel, agent: Agent, on_text: OnText | None, *, is_last: bool) -> None:
         self._model, self._agent, self._on_text, self._is_last = model, agent, on_text, is_last
+        self._planner = None if model.endpoint.calls == "own" else Planner(agent, model.meaning)
         self._open: dict[int, Exchange] = {}
         self._lock = threading.Lock()
         self._is_closed = False
@@ -93,15 +106,18 @@ class RemoteDriver:
         if ask.stays and not endpoint.is_here:
             post(ModelFailed(0, ask.effect_id, "unavailable", f"{endpoint.origin} was not asked: {ask.stays}"))
             return
-        agent, api = self._agent.by_path[ask.agent], api_called(endpoint.api)
-        began = time.perf_counter_ns()
-        body = api.encode(conversation_of(ask, agent, endpoint, self._model.temperature))
+        began, api = time.perf_counter_ns(), api_called(endpoint.api)
+        planned = Plan() if self._planner is None else self._planner.planned(ask)
+        if planned.text:
+            post(self._said(ask, planned, began))
+            return
+        body = api.encode(self._conversation(ask, planned))
         if full := self._too_long(ask, len(body)):
             post(full)
             return
         until = time.monotonic() + (ask.timeout_ms / 1000 if ask.timeout_ms else TOTAL_S)
         asked = Asked(endpoint, api, body, until, ask.seed, self._is_last)
-        done = partial(self._done, ask, len(body), began, post)
+        done = partial(self._done, ask, planned, len(body), began, post)
         exchange = Exchange(asked, self._model.transport, self._on_text, done)
         with self._lock:
             self._open[ask.effect_id] = exchange
@@ -121,29 +137,46 @@ class RemoteDriver:
         for exchange in left:
             exchange.cancel()
 
-    def _done(self, ask: AskModel, sent: int, began: int, post: Post, result: Result) -> None:
+    def _conversation(self, ask: AskModel, planned: Plan) -> Conversation:
+        agent, endpoint = self._agent.by_path[ask.agent], self._model.endpoint
+        plain = conversation_of(ask, agent, endpoint, self._model.temperature)
+        if self._planner is None:
+            return plain
+        return planned_conversation(plain, ask, agent, self._dialect(ask), planned, endpoint.calls)
+
+    def _dialect(self, ask: AskModel) -> Family:
+        dialect = self._agent.by_path[ask.agent].dialect or self._agent.dialect
+        assert isinstance(dialect, Family), "the wiring gives every running agent its dialect"
+        return dialect
+
+    def _said(self, ask: AskModel, planned: Plan, began: int) -> Event:
+        """The answer that needs no model."""
+        if self._on_text is not None:
+            self._on_text(planned.text)
+        usage = Usage(micros=(time.perf_counter_ns() - began) // 1000)
+        return ModelAnswered(0, ask.effect_id, planned.text, "end", usage, scores=planned.scores)
+
+    def _done(self, ask: AskModel, planned: Plan, sent: int, began: int, post: Post, result: Result) -> None:
         micros = (time.perf_counter_ns() - began) // 1000
-        event = self._event(ask, sent, micros, result)
+        event = self._event(ask, planned, sent, micros, result)
         with self._lock:
             self._open.pop(ask.effect_id, None)
             if self._is_closed:
                 return
         post(event)
 
-    def _event(self, ask: AskModel, sent: int, micros: int, result: Result) -> Event:
+    def _event(self, ask: AskModel, planned: Plan, sent: int, micros: int, result: Result) -> Event:
         reply = result.reply
         if reply is None:
             return self._failed(ask, sent, micros, result)
         if not reply.calls and not (reply.text or reply.refusal).strip():
             why = {"filtered": "its server's filter kept it back", "refused": "it refused"}.get(reply.ended.reason)
             return ModelFailed(0, ask.effect_id, "engine", f"the model answered nothing: {why or reply.ended.reason}")
-        dialect = self._agent.by_path[ask.agent].dialect or self._agent.dialect
-        assert isinstance(dialect, Family), "the wiring gives every running agent its dialect"
         is_answer = ask.choice == "answer" or not ask.tools
-        text = written(reply, dialect, is_answer=is_answer)
+        text = written(reply, self._dialect(ask), is_answer=is_answer)
         stop: Stop = "limit" if reply.ended.reason == "limit" else "end"
         usage = self._usage(reply.usage, sent, len(text), micros)
-        return ModelAnswered(0, ask.effect_id, text, stop, usage)
+        return ModelAnswered(0, ask.effect_id, text, stop, usage, scores=planned.scores, evidence=planned.why)
 
     def _failed(self, ask: AskModel, sent: int, micros: int, result: Result) -> Event:
         usage = self._usage(None, sent, len(result.partial), micros)

@@ -1,4 +1,4 @@
-"""Telling in plain words what an ask's calls have brought, or that no tool fits: in the language of the request."""
+"""Request in an ask, and what is told of it in plain words: what its calls have brought, or that no tool fits."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel
 from edgeagent.core.reading import Calls
 from edgeagent.core.values import Message
-from edgeagent.driver.llama.prompt import request_in
 from edgeagent.request.answers import cannot, told
 from edgeagent.request.language import SentenceTable
-from edgeagent.request.plan import Plan
+from edgeagent.request.plan import Before, Plan
 from edgeagent.request.said import said_of
 
 
@@ -39,6 +38,17 @@ def or_cannot(planned: Plan, ask: AskModel, agent: Agent) -> Plan:
     tools = [tool for tool in agent.tools if tool.name in ask.tools]
     nearest = sorted(tools, key=lambda each: -near.get(each.name, 0.0))
     return replace(planned, text=cannot(nearest, _sentences(ask, agent)))
+
+
+def before_in(ask: AskModel) -> Before | None:
+    """What the user said before, and what was answered, if that was the last thing that happened."""
+    roles = [message.role for message in ask.messages[-3:]]
+    return Before(ask.messages[-3].text, ask.messages[-2].text) if roles == ["user", "assistant", "user"] else None
+
+
+def request_in(ask: AskModel) -> str:
+    """What the user said last, or what came from outside after that."""
+    return next((m.text for m in reversed(ask.messages) if m.role in ("user", "heard", "note")), "")
 
 
 def _sentences(ask: AskModel, agent: Agent) -> SentenceTable:
