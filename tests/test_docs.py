@@ -17,7 +17,7 @@ import pytest
 
 from edgeagent.doors.cli.main import VERBS
 from edgeagent.errors import ExitCode
-from edgeagent.runtime.config import ModelSettings, read_settings
+from edgeagent.runtime.config import ModelSettings, NamedModel, read_settings
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -67,6 +67,16 @@ def test_the_settings_of_the_page_about_disks_are_settings(tmp_path):
     (tmp_path / "edgeagent.toml").write_text(text)
     state = read_settings(None, beside=tmp_path).state
     assert (state.folder, state.cache_mb, state.reserve_mb) == ("/var/lib/edgeagent", 64, 8)
+
+
+def test_the_settings_of_the_page_about_models_elsewhere_are_settings(tmp_path):
+    page = (ROOT / "docs" / "remote.md").read_text()
+    (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "edgeagent.toml").write_text(text)
+    settings = read_settings(None, beside=tmp_path)
+    assert settings.model.order == ("lan", "cloud", "local") == tuple(settings.models)
+    told = {key for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for key in re.findall(r"`(\w+)`", row)}
+    assert told == set(NamedModel.__struct_fields__) - {"name"}
 
 
 def test_every_make_target_that_is_told_of_is_there():

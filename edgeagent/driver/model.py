@@ -9,11 +9,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
+
 from edgeagent.driver.base import Driver
 from edgeagent.trace.disk import DISK, Disk
 
 NO_ROOM = "no call fits into"
 """How the failure begins of an ask whose limit is too short for any call."""
+
+
+class Sampling(msgspec.Struct, frozen=True):
+    """How a model draws its words; `top_p` None is the server's own."""
+
+    temperature: float = 0.0
+    top_p: float | None = None
 
 
 class Warm(Protocol):

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
 import msgspec
-
 from msgspec.structs import replace
 
 from edgeagent.core.agent import Agent
-from edgeagent.driver.model import ModelDriver
+from edgeagent.driver.model import ModelDriver, Sampling
 from edgeagent.driver.order import OrderedModels
 from edgeagent.driver.scripted import ScriptedModel
 from edgeagent.errors import ConfigError, EdgeAgentError
@@ -151,12 +150,14 @@ class Chain:
             self.close()
             raise
 
-    def driver(self, agent: Agent, doors: Attached, root: Path, answered: int) -> ModelDriver:
+    def driver(
+        self, agent: Agent, doors: Attached, root: Path, answered: int, manner: Manner | None = None
+    ) -> ModelDriver:
         """Ask the first, and the next where it cannot be reached."""
         drivers: list[tuple[str, ModelDriver]] = []
         try:
             for name, model in self._models:
-                drivers.append((name, model.driver(agent, doors, root, answered)))
+                drivers.append((name, model.driver(agent, doors, root, answered, manner)))
         except EdgeAgentError:
             for _, driver in drivers:
                 driver.close()
@@ -198,11 +199,16 @@ class Remote:
             from edgeagent.driver.remote.model import Price, RemoteModel
         price = Price(**{str(name): value for name, value in named.price.items()})
         meaning = embedder() if settings.meaning and named.calls != "own" else None
-        self._loaded = RemoteModel(endpoint_of(named), price, settings.temperature, meaning)
+        self._loaded = RemoteModel(endpoint_of(named), price, meaning)
 
-    def driver(self, agent: Agent, doors: Attached, root: Path, answered: int) -> ModelDriver:
+    def driver(
+        self, agent: Agent, doors: Attached, root: Path, answered: int, manner: Manner | None = None
+    ) -> ModelDriver:
         """Answer one session."""
-        return self._loaded.driver(agent, doors.stream, is_last=self._is_last)
+        asking = Manner() if manner is None else manner
+        heat = self.settings.temperature if asking.temperature is None else asking.temperature
+        sampling = Sampling(heat, asking.top_p)
+        return self._loaded.driver(agent, doors.stream, sampling, plans=asking.chooses, is_last=self._is_last)
 
     def close(self) -> None:
         """End its thread."""

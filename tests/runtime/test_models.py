@@ -170,7 +170,10 @@ def test_a_price_is_paid_until_the_money_is_spent(tmp_path):
         ('[models.lan]\nname = "a"\nendpoint = "https://x/v1"', "models.lan: give either"),
         ('[models.lan]\nname = "a"\ncredential = "env:KEY"', "models.lan.credential is for models behind an endpoint"),
         ('[models.lan]\nendpoint = "http://x/v1"\nmodel = "m"', "models.lan.plain_http"),
-        ('[models.lan]\nendpoint = "https://x/v1"\nmodel = "m"\ncredential = "sk-123"', "models.lan.credential: a credential is"),
+        (
+            '[models.lan]\nendpoint = "https://x/v1"\nmodel = "m"\ncredential = "sk-123"',
+            "models.lan.credential: a credential is",
+        ),
         ('[models.lan]\nendpoint = "https://x/v1"\nmodle = "m"', "did you mean models.lan.model"),
         ('[models.lan]\nendpoint = "https://x/v1"\nmodel = "m"\nprice = {input = -1}', "models.lan: Exp"),
         ('[models.lan]\nendpoint = "https://x/v1"\nmodel = "m"\nprice = {input = inf}', "price"),

@@ -21,13 +21,14 @@ from edgeagent.core.effects import AskModel, Effect
 from edgeagent.core.events import Event, ModelAnswered, ModelFailed, ModelFailure
 from edgeagent.core.values import Stop, Usage
 from edgeagent.driver.base import Post
-from edgeagent.driver.model import Warm
+from edgeagent.driver.model import Sampling, Warm
 from edgeagent.driver.remote.endpoint import Endpoint
 from edgeagent.driver.remote.exchange import Asked, Exchange, Result
 from edgeagent.driver.remote.planned import Planner, planned_conversation
-from edgeagent.driver.remote.secret import take_from_environment
+from edgeagent.driver.remote.secret import prepare
 from edgeagent.driver.remote.talk import conversation_of, written
 from edgeagent.driver.remote.transport import Transport
+from edgeagent.errors import EdgeAgentError
 from edgeagent.request.meaning import Meaning
 from edgeagent.request.plan import Plan
 
@@ -39,6 +40,8 @@ BYTES_A_TOKEN = 3
 
 SENT_BYTES_A_TOKEN = 5
 """What a token is taken for before a request is sent: no server counts fewer, so none is refused that would fit."""
+
+LIKELIEST = Sampling()
 
 OnText = Callable[[str], None]
 
@@ -61,18 +64,28 @@ class RemoteModel:
         self,
         endpoint: Endpoint,
         price: Price | None = None,
-        temperature: float = 0.0,
         meaning: Meaning | None = None,
     ) -> None:
         """`meaning` is what requests are compared by where this device decides about calls."""
-        take_from_environment(endpoint.credential)
-        self.endpoint, self.price, self.temperature = endpoint, price or Price(), temperature
-        self.meaning = meaning
+        prepare(endpoint.credential)
+        self.endpoint, self.price, self.meaning = endpoint, price or Price(), meaning
         self.transport = Transport()
 
-    def driver(self, agent: Agent, on_text: OnText | None = None, *, is_last: bool = True) -> RemoteDriver:
-        """A driver for one session; one that is not the last of several does not try a server twice."""
-        return RemoteDriver(self, agent, on_text, is_last=is_last)
+    def driver(
+        self,
+        agent: Agent,
+        on_text: OnText | None = None,
+        sampling: Sampling = LIKELIEST,
+        *,
+        plans: bool = True,
+        is_last: bool = True,
+    ) -> RemoteDriver:
+        """A driver for one session. Without `plans` the model decides alone, whatever the endpoint's settings are.
+
+        One that is not the last of several does not try a server twice.
+        """
+        planner = Planner(agent, self.meaning) if plans and self.endpoint.calls != "own" else None
+        return RemoteDriver(self, agent, on_text, sampling, planner, is_last)
 
     def close(self) -> None:
         """Stop everything."""
@@ -82,9 +95,17 @@ class RemoteModel:
 class RemoteDriver:
     """Answers the asks of one session."""
 
-    def __init__(self, model: RemoteModel, agent: Agent, on_text: OnText | None, *, is_last: bool) -> None:
+    def __init__(
+        self,
+        model: RemoteModel,
+        agent: Agent,
+        on_text: OnText | None,
+        sampling: Sampling,
+        planner: Planner | None,
+        is_last: bool,
+    ) -> None:
         self._model, self._agent, self._on_text, self._is_last = model, agent, on_text, is_last
-        self._planner = None if model.endpoint.calls == "own" else Planner(agent, model.meaning)
+        self._sampling, self._planner = sampling, planner
         self._open: dict[int, Exchange] = {}
         self._lock = threading.Lock()
         self._is_closed = False
@@ -111,7 +132,11 @@ class RemoteDriver:
         if planned.text:
             post(self._said(ask, planned, began))
             return
-        body = api.encode(self._conversation(ask, planned))
+        try:
+            body = api.encode(self._conversation(ask, planned))
+        except EdgeAgentError as error:
+            post(ModelFailed(0, ask.effect_id, "engine", str(error)))
+            return
         if full := self._too_long(ask, len(body)):
             post(full)
             return
@@ -139,7 +164,7 @@ class RemoteDriver:
 
     def _conversation(self, ask: AskModel, planned: Plan) -> Conversation:
         agent, endpoint = self._agent.by_path[ask.agent], self._model.endpoint
-        plain = conversation_of(ask, agent, endpoint, self._model.temperature)
+        plain = conversation_of(ask, agent, endpoint, self._sampling)
         if self._planner is None:
             return plain
         return planned_conversation(plain, ask, agent, self._dialect(ask), planned, endpoint.calls)

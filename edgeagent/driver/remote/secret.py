@@ -106,9 +106,12 @@ def resolve(reference: str) -> Secret:
             return _checked(_read(Path(folder) / name, reference), reference)
 
 
-def take_from_environment(reference: str) -> None:
-    """Take an `env:` credential out of the environment now, before anything runs that could inherit it."""
-    if reference.startswith("env:"):
+def prepare(reference: str) -> None:
+    """See now that there is such a key, and take it out of the environment before anything runs that could inherit it.
+
+    Raises ConfigError naming the reference and the remedy.
+    """
+    if reference:
         resolve(reference)
 
 

@@ -21,12 +21,13 @@ from edgeagent.core.effects import AskModel
 from edgeagent.core.names import writable
 from edgeagent.core.reading import Answer, Calls
 from edgeagent.core.values import Message, ToolCall
+from edgeagent.driver.model import Sampling
 from edgeagent.driver.remote.endpoint import Endpoint
 
 NO_RESULT = "no result of this call is known"
 
 
-def conversation_of(ask: AskModel, agent: Agent, endpoint: Endpoint, temperature: float) -> Conversation:
+def conversation_of(ask: AskModel, agent: Agent, endpoint: Endpoint, sampling: Sampling) -> Conversation:
     """What is sent: the agent's text, the conversation, and the tools that may be called now."""
     turns = tuple(_turns(ask.messages, agent))
     has_calls = any(isinstance(each, FromModel) and each.calls for each in turns)
@@ -48,9 +49,9 @@ def conversation_of(ask: AskModel, agent: Agent, endpoint: Endpoint, temperature
         choice=ask.choice if ask.tools else "answer",
         stream=endpoint.stream,
         limit_name=endpoint.limit_name,
-        extra=endpoint.extra,
+        extra=endpoint.extra if sampling.top_p is None else {"top_p": sampling.top_p, **endpoint.extra},
         max_tokens=0 if "max_tokens" in omit else ask.max_tokens,
-        temperature=None if "temperature" in omit else temperature,
+        temperature=None if "temperature" in omit else sampling.temperature,
         seed=None if "seed" in omit else ask.seed,
     )
 
