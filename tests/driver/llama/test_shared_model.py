@@ -29,7 +29,7 @@ SAID = {
     "valves": ("The plants are thirsty.", "Do not open it."),
     "talker": ("Tell me a story.", "Who are you?"),
 }
-AGENTS = (GREENHOUSE, VALVES, TALKER)
+SESSIONS = ((GREENHOUSE, 1), (VALVES, 1), (VALVES, 2), (TALKER, 1), (TALKER, 2))
 
 
 def keep_busy(model):
@@ -66,14 +66,13 @@ class Talk:
 def alone(smollm2):
     """What each session of each agent is told where nobody else is served."""
     told = {}
-    for agent in AGENTS:
-        for number in (1, 2):
-            model = LlamaModel.load(smollm2, threads=1)
-            talk = Talk(model, agent, number)
-            for text in SAID[agent.name]:
-                talk.say(text)
-            told[agent.name, number] = talk.told
-            model.close()
+    for agent, number in SESSIONS:
+        model = LlamaModel.load(smollm2, threads=1)
+        talk = Talk(model, agent, number)
+        for text in SAID[agent.name]:
+            talk.say(text)
+        told[agent.name, number] = talk.told
+        model.close()
     return told
 
 
@@ -85,7 +84,7 @@ def model(smollm2):
 
 
 def test_sessions_of_three_agents_are_answered_in_turns_as_if_each_were_alone(model, alone):
-    talks = {(agent.name, number): Talk(model, agent, number) for agent in AGENTS for number in (1, 2)}
+    talks = {(agent.name, number): Talk(model, agent, number) for agent, number in SESSIONS}
     for turn in range(2):
         for (name, _), talk in talks.items():
             talk.say(SAID[name][turn])
