@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 EVENT_BYTES_MAX = 1 << 22
-"""The most of one line and of one event's data: the last event of OpenAI's responses repeats the whole answer."""
+"""The most of one line and of one event's lines of data: the last event of OpenAI's responses repeats the whole answer."""
 
 _MARK = b"\xef\xbb\xbf"
 
@@ -57,7 +57,7 @@ class SseReader:
         if rest and not self.overlong:
             self._line.append(rest)
             self._line_bytes += len(rest)
-            if self._line_bytes > self._most:
+            if self._line_bytes + self._data_bytes > self._most:
                 self._stop()
         return events
 
@@ -73,10 +73,11 @@ class SseReader:
         for line in lines:
             if self.overlong:
                 return
-            if len(line) > most:
+            if len(line) + self._data_bytes > most:
                 self._stop()
             elif line[:6] == b"data: ":
-                self._take_data(line[6:])
+                data.append(line[6:])
+                self._data_bytes += len(line)
             elif line:
                 self._take_field(line)
             else:
@@ -90,11 +91,10 @@ class SseReader:
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         match field:
-            case b"data":
-                self._take_data(value)
-            case b"error" if value:
-                self._name = b"error"
-                self._take_data(value)
+            case b"data" | b"error":
+                self._name = b"error" if field == b"error" else self._name
+                self._data.append(value)
+                self._data_bytes += len(line)
             case b"event":
                 self._name = value
             case b"id" if b"\0" not in value:
@@ -103,12 +103,6 @@ class SseReader:
                 self.retry_ms = int(value)
             case _:
                 pass  # A comment, or a field that nobody knows.
-
-    def _take_data(self, value: bytes) -> None:
-        self._data.append(value)
-        self._data_bytes += len(value) + 1
-        if self._data_bytes > self._most:
-            self._stop()
 
     def _stop(self) -> None:
         self.overlong = True
