@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 EVENT_BYTES_MAX = 1 << 22
-"""The most of one line and of one event's lines of data: the last event of OpenAI's responses repeats the whole answer."""
+"""The most of one line and of one event's data: the last event of OpenAI's responses repeats the whole answer."""
 
 _MARK = b"\xef\xbb\xbf"
 
