@@ -12,7 +12,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DCMAKE_C_FLAGS=-U__AMX_INT8__ -DCMAKE_CX
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-gbnf test-slow serve-test prove agentdojo crash-test device-test device-test-linux lint accuracy accuracy-gate bench-gate clean
+.PHONY: help demo quick test test-gbnf test-slow serve-test prove agentdojo crash-test device-test device-test-linux web-test lint accuracy accuracy-gate bench-gate clean
 
 -include cross/cross.mk
 -include firmware_host/firmware.mk
@@ -33,15 +33,15 @@ demo: $(READY) ## Set everything up and run the main job on the real model
 	@$(PY) -m examples.demo
 
 quick: $(READY) ## Every test that needs no model; under a minute on two cores
-	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device -m "not model and not slow and not long"
+	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device --ignore=tests/web -m "not model and not slow and not long"
 
 test: $(READY) ## Set everything up and run the tests
 	@$(PY) -m edgeagent model pull smollm2
-	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device -m "not slow"
+	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device --ignore=tests/web -m "not slow"
 
 test-gbnf: $(READY) ## The tests that need the model once more, held by llama.cpp's own grammars
 	@$(PY) -m edgeagent model pull smollm2
-	EDGEAGENT_ENGINE=gbnf $(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device -m "model and not slow"
+	EDGEAGENT_ENGINE=gbnf $(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device --ignore=tests/web -m "model and not slow"
 
 serve-test: $(READY) ## Ask a real server as OpenAI's client, a conformance probe and Home Assistant do; prints a table
 	@$(PY) -m edgeagent model pull smollm2
@@ -58,12 +58,16 @@ device-test-linux: $(READY) ## The same with a whole Linux for ARM, which takes 
 	@PYTHON=$(abspath $(PY)) tests/device/setup.sh --linux
 	@$(PY) -m pytest tests/device -m "device and slow"
 
+web-test: $(READY) ## Drive the page of `edgeagent serve` in Chromium, on a phone and beside it; PICTURES=FOLDER keeps pictures
+	@PYTHON=$(abspath $(PY)) tests/web/setup.sh
+	@PICTURES=$(PICTURES) $(PY) -m pytest tests/web
+
 agentdojo: $(READY) ## Attack the rules with AgentDojo's 609 pairs and our own 216 (installs AgentDojo once)
 	@$(PY) -m bench.agentdojo
 
 test-slow: $(READY) ## The long runs: of the property tests, and of the model
 	@$(PY) -m edgeagent model pull smollm2
-	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device -m slow
+	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device --ignore=tests/web -m slow
 
 crash-test: $(READY) ## Kill, cut, flip and starve sessions in some 40,000 ways; the last line counts
 	@$(PY) -m tests.crash

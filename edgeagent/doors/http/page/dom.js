@@ -23,6 +23,11 @@ export function el(name, given = {}, ...children) {
   return made;
 }
 
+// Instead of textContent, which would not escape.
+export function tell(node, text) {
+  node.textContent = shown(text);
+}
+
 export function put(into, ...children) {
   into.replaceChildren(...children.filter((child) => child !== null));
 }

@@ -1,7 +1,7 @@
 // List of the sessions, a new one, and the machine they run on.
 
 import { call } from "./api.js";
-import { el, put } from "./dom.js";
+import { el, put, tell } from "./dom.js";
 import { drawFigures } from "./figures.js";
 import { say, time } from "./words.js";
 
@@ -39,7 +39,7 @@ export function listView(main, { go, away }) {
       try {
         go((await call("POST", "/api/sessions", { agent: choice.value })).id);
       } catch (error) {
-        wrong.textContent = error.message;
+        tell(wrong, error.message);
       }
     });
   }

@@ -1,7 +1,7 @@
 // Start: who is here, and which view the address names. `#/` is the list, `#/s/ID` one session.
 
 import { call, me } from "./api.js";
-import { el, put } from "./dom.js";
+import { el, put, tell } from "./dom.js";
 import { listView } from "./list.js";
 import { sessionView } from "./session.js";
 import { say } from "./words.js";
@@ -10,10 +10,11 @@ const main = document.getElementById("main");
 const connection = document.getElementById("connection");
 const leave = document.getElementById("leave");
 let stop = () => {};
+let isIn = false;
 
 function away(is, error = null) {
   if (error?.status === 401) return start();
-  connection.textContent = is ? (error && error.status ? error.message : say.away) : "";
+  tell(connection, is ? (error && error.status ? error.message : say.away) : "");
   connection.className = is ? "bad" : "";
   return undefined;
 }
@@ -41,7 +42,7 @@ function logInView() {
       key.value = "";
       start();
     } catch (error) {
-      wrong.textContent = error.message;
+      tell(wrong, error.message);
     }
   });
   put(main, el("h1", {}, say.logIn), form);
@@ -53,8 +54,10 @@ function logInView() {
 async function start() {
   stop();
   stop = () => {};
+  isIn = false;
   try {
     const who = await me();
+    isIn = true;
     leave.hidden = !who.has_keys;
     away(false);
     route();
@@ -69,7 +72,7 @@ async function start() {
 }
 
 document.documentElement.lang = say.lang;
-leave.textContent = say.logOut;
+tell(leave, say.logOut);
 leave.addEventListener("click", () => call("POST", "/api/logout").then(start, (error) => away(true, error)));
-window.addEventListener("hashchange", start);
+window.addEventListener("hashchange", () => (isIn ? route() : start()));
 start();

@@ -1,7 +1,7 @@
 // Questions that are open: exactly what would run, and a yes or no that is tied to it by its digest.
 
 import { call } from "./api.js";
-import { el, named, put } from "./dom.js";
+import { el, named, put, tell } from "./dom.js";
 import { say } from "./words.js";
 
 export class Questions {
@@ -39,7 +39,7 @@ export class Questions {
         const path = `/api/sessions/${encodeURIComponent(this.session)}/questions/${question.id}`;
         await call("POST", path, { approved, digest: question.digest });
       } catch (error) {
-        wrong.textContent = error.message;
+        tell(wrong, error.message);
         yes.disabled = no.disabled = false;
       }
     };
@@ -54,7 +54,7 @@ export class Questions {
   tick() {
     for (const { left, expires } of this.open.values()) {
       const seconds = Math.max(0, Math.round((expires - Date.now()) / 1_000));
-      left.textContent = `${say.expires} ${seconds} ${say.seconds_}`;
+      tell(left, `${say.expires} ${seconds} ${say.seconds_}`);
     }
   }
 

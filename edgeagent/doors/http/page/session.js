@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { drawBudget } from "./budget.js";
-import { el, put } from "./dom.js";
+import { el, put, shown as plain, tell } from "./dom.js";
 import { standing } from "./list.js";
 import { Questions } from "./questions.js";
 import { follow } from "./stream.js";
@@ -50,7 +50,7 @@ function draw(main, id, path, shown, { away, since, begin }) {
     parts.stop.hidden = now === "rests";
     questions.show(state.questions);
     drawBudget(parts.bars, shown.budget.turn, state, atMs);
-    document.title = `${now === "asks" ? "(?) " : ""}${shown.title || say.untitled} · edgeagent`;
+    document.title = `${now === "asks" ? "(?) " : ""}${plain(shown.title || say.untitled)} · edgeagent`;
   }
 
   stands(shown.state, Date.now());
@@ -59,13 +59,16 @@ function draw(main, id, path, shown, { away, since, begin }) {
       timeline.record(row);
       put(parts.passing);
       if (row.seq + 1 >= shown.records) stands(row.state, row.event.at_ms - (row.event.skew_ms ?? 0));
-      if (row.event.type === "UserSaid" && !shown.title) parts.title.textContent = shown.title = row.event.text.slice(0, 80);
+      if (row.event.type === "UserSaid" && !shown.title) {
+        shown.title = row.event.text.slice(0, 80);
+        tell(parts.title, shown.title);
+      }
     },
     passing(kind, row) {
       if (kind === "words") timeline.words(row.text);
-      else if (kind === "progress") parts.passing.textContent = `${say.reads}: ${row.done}/${row.total} ${say.tokens}`;
-      else if (kind === "waiting") parts.passing.textContent = row.place ? `${say.waits}: ${row.place}` : "";
-      else parts.passing.textContent = row.text;
+      else if (kind === "progress") tell(parts.passing, `${say.reads}: ${row.done}/${row.total} ${say.tokens}`);
+      else if (kind === "waiting") tell(parts.passing, row.place ? `${say.waits}: ${row.place}` : "");
+      else tell(parts.passing, row.text);
     },
     connected(is) {
       if (!is) timeline.forgetWords();
@@ -91,7 +94,7 @@ function frame(shown, since, begin) {
   const parts = {
     title: el("h1", {}, shown.title || say.untitled),
     mark: el("p", {}),
-    list: el("ol", { class: "timeline", role: "log", "aria-label": say.timeline }),
+    list: el("ol", { class: "timeline" }),
     passing: el("p", { class: "quiet", role: "status" }),
     questions: el("div", { class: "questions", "aria-live": "assertive" }),
     bars: el("div", { class: "bars" }),
@@ -104,7 +107,8 @@ function frame(shown, since, begin) {
   parts.all = [
     el("p", {}, el("a", { href: "#/" }, say.back)), parts.title, parts.mark,
     el("details", { open: innerWidth > 700 }, el("summary", {}, say.budget), parts.bars), about,
-    since > 0 ? earlier : null, parts.list, parts.passing, parts.questions, parts.form,
+    since > 0 ? earlier : null,
+    el("div", { role: "log", "aria-label": say.timeline }, parts.list), parts.passing, parts.questions, parts.form,
   ];
   return parts;
 }
@@ -130,11 +134,11 @@ function composer(parts, id, path) {
       words.value = "";
       sessionStorage.removeItem(kept);
     } catch (error) {
-      wrong.textContent = error.message;
+      tell(wrong, error.message);
     }
   });
   parts.stop.addEventListener("click", () =>
-    call("POST", `${path}/cancel`, {}).catch((error) => (wrong.textContent = error.message)));
+    call("POST", `${path}/cancel`, {}).catch((error) => tell(wrong, error.message)));
   parts.form.append(el("label", { for: "words" }, say.say), words, wrong,
     el("div", { class: "buttons" }, el("button", { class: "main" }, say.send), parts.stop));
 }

@@ -1,6 +1,6 @@
 // Timeline of a session: each record as a person reads it. A call, its question and its result are one entry.
 
-import { el, named } from "./dom.js";
+import { el, named, tell } from "./dom.js";
 import { say, time } from "./words.js";
 
 export class Timeline {
@@ -73,13 +73,13 @@ export class Timeline {
     const asked = this.calls.get(effect.confirmation);
     const entry = asked ?? this.entry(effect);
     this.calls.set(effect.effect_id, entry);
-    entry.fate.textContent = say.runs;
+    tell(entry.fate, say.runs);
   }
 
   asked(effect) {
     const entry = this.entry(effect);
     this.calls.set(effect.effect_id, entry);
-    entry.fate.textContent = say.asked;
+    tell(entry.fate, say.asked);
   }
 
   entry(effect) {
@@ -94,7 +94,7 @@ export class Timeline {
     const said = `${event.approved ? say.approved : say.notApproved}${event.text ? ` · ${event.text}` : ""}`;
     if (!entry) return this.note(said);
     entry.box.append(el("p", { class: event.approved ? "quiet" : "bad" }, said));
-    entry.fate.textContent = "";
+    tell(entry.fate, "");
     return null;
   }
 

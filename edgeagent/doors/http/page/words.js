@@ -42,10 +42,13 @@ const de = {
 
 export const say = (navigator.language || "en").toLowerCase().startsWith("de") ? de : en;
 
+const region = (navigator.language || "").toLowerCase().startsWith(say.lang) ? navigator.language : say.lang;
+const times = new Intl.DateTimeFormat(region, { dateStyle: "short", timeStyle: "medium" });
+
 export function time(ms) {
-  return new Date(ms).toLocaleString(say.lang, { dateStyle: "short", timeStyle: "medium" });
+  return times.format(ms);
 }
 
 export function number(value, digits = 0) {
-  return value.toLocaleString(say.lang, { maximumFractionDigits: digits });
+  return value.toLocaleString(region, { maximumFractionDigits: digits });
 }
