@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from edgeagent.core.events import Event
-from edgeagent.core.values import Choice, Message
+from edgeagent.core.values import Choice, Message, Usage
 from edgeagent.doors.http.chat import TOKENS_DEFAULT, ChatMessage, ChatRequest, NamedTool, cannot
 from edgeagent.doors.http.cut import Cut, Inside, Words
 from edgeagent.doors.http.message import Refused
@@ -23,6 +23,14 @@ from edgeagent.runtime.door import QuietDoor
 from edgeagent.runtime.model import Manner
 
 ANY_OBJECT = {"type": "object"}
+
+
+class BareServes(NamedTuple):
+    """What serves bare chats: the model, the threads in which it is waited for, and who counts what it took."""
+
+    bare: Bare
+    threads: Executor
+    counted: Callable[[Usage], None]
 
 
 class _Content(NamedTuple):
@@ -36,9 +44,10 @@ class _Content(NamedTuple):
 class BareChat(QuietDoor):
     """One answer of the bare model."""
 
-    def __init__(self, asked: ChatRequest, ask: BareAsk, bare: Bare, threads: Executor) -> None:
-        """`threads` are those in which the model is waited for."""
-        self._asked, self._ask, self._bare, self._threads = asked, ask, bare, threads
+    def __init__(self, asked: ChatRequest, ask: BareAsk, serves: BareServes) -> None:
+        """Nothing is begun yet."""
+        self._asked, self._ask, self._serves = asked, ask, serves
+        self._bare = serves.bare
         self._running: Running | None = None
         self._told: Told | None = None
         self._shown, self._sent = self._reader(), ""
@@ -57,7 +66,7 @@ class BareChat(QuietDoor):
     async def begin(self, told: Told) -> None:
         """Have it written. Raises Refused."""
         self._told = told
-        beginning = self._threads.submit(self._bare.begin, self._ask, self)
+        beginning = self._serves.threads.submit(self._bare.begin, self._ask, self)
         try:
             self._running = await asyncio.shield(asyncio.wrap_future(beginning))
         except asyncio.CancelledError:
@@ -90,7 +99,9 @@ class BareChat(QuietDoor):
         """Give on what is left, in the thread that wrote."""
         assert self._running is not None and self._told is not None, "it was begun"
         try:
-            text = self._content(self._running.written()).text
+            written = self._running.written()
+            self._serves.counted(written.usage)
+            text = self._content(written).text
             if text.startswith(self._sent):
                 self._send(text[len(self._sent) :])
         except BareFailed:
@@ -200,13 +211,13 @@ def _call_row(place: int, name: str, arguments: dict[str, Any]) -> dict[str, Any
 # -- what is asked -------------------------------------------------------------------------------------------------
 
 
-def bare_chat(asked: ChatRequest, bare: Bare, threads: Executor) -> BareChat | CallOrForm:
+def bare_chat(asked: ChatRequest, serves: BareServes) -> BareChat | CallOrForm:
     """The chat that is asked for. Raises Refused."""
-    ask = _ask_of(asked, bare)
+    ask = _ask_of(asked, serves.bare)
     if ask.form is None or not ask.tools or ask.choice == "answer":
-        return BareChat(asked, ask, bare, threads)
-    call = BareChat(asked, replace(ask, form=None), bare, threads)
-    return call if ask.choice == "call" else CallOrForm(call, BareChat(asked, ask, bare, threads))
+        return BareChat(asked, ask, serves)
+    call = BareChat(asked, replace(ask, form=None), serves)
+    return call if ask.choice == "call" else CallOrForm(call, BareChat(asked, ask, serves))
 
 
 def _ask_of(asked: ChatRequest, bare: Bare) -> BareAsk:

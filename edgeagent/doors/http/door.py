@@ -114,7 +114,7 @@ class HttpDoor:
         logins = None if opening.keys is None else Logins(local_key(opening.root, LOGIN_KEY_NAME), opening.keys)
         self.gate = Gate(opening.keys, opening.names, logins)
         self.bare = Bare(self._model, opening.root)
-        openai = OpenAi(sessions, self.bare, self.places, self._model.settings.temperature)
+        openai = OpenAi(sessions, self.bare, self.places, self.metrics, self._model.settings.temperature)
         more = (*openai.table(), *Page(self.gate, logins).routes)
         api = Api(sessions, self.metrics, self.places, self._why_not_ready, more)
         self.sessions, self.routes = sessions, api.routes

@@ -19,7 +19,7 @@ import msgspec
 from edgeagent.core.effects import AskModel, AskUser, Effect
 from edgeagent.core.events import Event, ModelAnswered, ToolFailed, ToolReturned
 from edgeagent.core.state import AwaitingCalls, PendingCall, State, calls_out, is_held, is_resting
-from edgeagent.core.values import call_digest
+from edgeagent.core.values import Usage, call_digest
 from edgeagent.doors.http.metrics import Metrics
 from edgeagent.runtime.door import QuietDoor
 from edgeagent.runtime.session import Session
@@ -120,9 +120,7 @@ class Feed(QuietDoor):
         add, before = self._metrics.add, self._before
         match event:
             case ModelAnswered(usage=usage):
-                for kind in ("prompt", "evaluated", "completion", "forced"):
-                    add("edgeagent_tokens_total", getattr(usage, kind), kind=kind)
-                add("edgeagent_seconds_total", usage.micros / 1e6, phase="model")
+                count_tokens(self._metrics, usage)
             case ToolReturned(micros=micros) | ToolFailed(micros=micros):
                 add("edgeagent_seconds_total", micros / 1e6, phase="tools")
                 add("edgeagent_calls_total", agent=self.agent, result=type(event).__name__)
@@ -182,6 +180,13 @@ class Feed(QuietDoor):
         return [
             (each.seq, framed("record", record_row(*each), each.seq)) for each in self.session.records(max(0, since))
         ]
+
+
+def count_tokens(metrics: Metrics, usage: Usage) -> None:
+    """Count what an answer took of the model."""
+    for kind in ("prompt", "evaluated", "completion", "forced"):
+        metrics.add("edgeagent_tokens_total", getattr(usage, kind), kind=kind)
+    metrics.add("edgeagent_seconds_total", usage.micros / 1e6, phase="model")
 
 
 # -- rows ----------------------------------------------------------------------------------------------------------

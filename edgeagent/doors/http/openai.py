@@ -13,9 +13,11 @@ import msgspec
 
 from edgeagent.doors.http.chat import ChatRequest, cannot, refuse_what_cannot_be
 from edgeagent.doors.http.chat_agent import AgentChat
-from edgeagent.doors.http.chat_bare import bare_chat
+from edgeagent.doors.http.chat_bare import BareServes, bare_chat
 from edgeagent.doors.http.embeddings import Embeddings, EmbeddingsRequest
+from edgeagent.doors.http.feed import count_tokens
 from edgeagent.doors.http.message import EVENTS, JSON, Refused, Reply, as_json
+from edgeagent.doors.http.metrics import Metrics
 from edgeagent.doors.http.queue import WAITING_MAX, Places
 from edgeagent.doors.http.routes import Call, Route
 from edgeagent.doors.http.sessions import Sessions
@@ -47,12 +49,13 @@ class Chat(Protocol):
 class OpenAi:
     """The routes of OpenAI's protocol."""
 
-    def __init__(self, sessions: Sessions, bare: Bare, places: Places, temperature: float) -> None:
+    def __init__(self, sessions: Sessions, bare: Bare, places: Places, metrics: Metrics, temperature: float) -> None:
+        """`temperature` is that of the agents."""
         self._sessions, self._bare, self._places, self._temperature = sessions, bare, places, temperature
         self._embeddings = Embeddings(Embedding(), places)
         self._began = int(time.time())
         self._threads = ThreadPoolExecutor(WAITING_MAX, "bare")
-        """Those that begin an answer wait in it for the model."""
+        self._serves = BareServes(bare, self._threads, lambda usage: count_tokens(metrics, usage))
 
     def table(self) -> tuple[Route, ...]:
         """Every route."""
@@ -120,7 +123,7 @@ class OpenAi:
 
     def _chat_of(self, asked: ChatRequest, call: Call) -> Chat:
         if asked.model.endswith(BARE):
-            return bare_chat(asked, self._bare, self._threads)
+            return bare_chat(asked, self._serves)
         session = call.request.headers.get("x-session", "")
         return AgentChat(asked, self._sessions, self._places, call.who, session, self._temperature)
 

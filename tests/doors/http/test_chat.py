@@ -320,6 +320,13 @@ def test_a_hostile_request_is_refused_or_answered_and_never_our_fault(server, mo
     assert server.ask("GET", "/health", key="")[0] == 200
 
 
+def test_what_the_bare_model_takes_is_counted(tmp_path):
+    with serving(tmp_path, model=Typing(("Good day.",))) as server:
+        choice(server, BARE, user("Hello"))
+        counted = [server.door.metrics.value("edgeagent_tokens_total", kind=k) for k in ("prompt", "completion")]
+    assert counted == [7, len("Good day.")]
+
+
 def test_parallel_asks_with_other_texts_keep_few_places_in_memory(tmp_path):
     with serving(tmp_path, model=Script(("Yes.",))) as server:
         for number in range(12):
