@@ -52,6 +52,7 @@ prove: $(READY) ## Compare the rules' monitors with their definition, exhaustive
 
 device-test: $(READY) ## Drive real firmware in emulators; the last line counts targets, checks, failures
 	@PYTHON=$(abspath $(PY)) tests/device/setup.sh --optiboot
+	@$(PY) -m pytest tests/driver/line/test_file_sending.py # whose receivers, rx and rb, setup.sh has brought
 	@$(PY) -m pytest tests/device -m "device and not slow"
 
 device-test-linux: $(READY) ## The same with a whole Linux for ARM, which takes some seconds to boot

@@ -92,7 +92,9 @@ VERBS_OF_ROOMS = {
     "cli/trace_sign.py": {"trace"},
     "line/ends.py": {"driver"},  # a person at a line, as `cli/console.py`
     "line/incoming.py": {"driver"},
+    "line/log.py": {"driver"},
     "line/loop.py": {"driver"},
+    "line/scroll_back.py": {"driver"},
     "line/shows.py": {"driver"},
 }
 FILES = sorted(p for p in PACKAGE.rglob("*.py") if p.name not in {"__init__.py", "__main__.py"})

@@ -8,7 +8,7 @@ python="${PYTHON:-python3}"
 mkdir -p "$cache"
 
 missing=""
-for package in qemu-system-arm u-boot-qemu firmware-microbit-micropython libc6-i386 lib32gcc-s1 busybox-static ser2net \
+for package in qemu-system-arm u-boot-qemu firmware-microbit-micropython libc6-i386 lib32gcc-s1 busybox-static ser2net lrzsz \
     gcc-arm-none-eabi libnewlib-arm-none-eabi; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
 done

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import time
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ from edgeagent.doors.line.loop import LineLoop, Wanted
 from edgeagent.doors.line.shows import STAMPS
 from edgeagent.driver.device.device import port_settings
 from edgeagent.driver.line.console import Console
+from edgeagent.driver.line.file_sending import WAYS
 from edgeagent.driver.line.mirror import Mirror, attach
 from edgeagent.driver.line.port import SerialPort
 from edgeagent.driver.line.profile import load_profile
@@ -30,6 +32,9 @@ from edgeagent.errors import ConfigError, DriverUnavailable, ExitCode
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line: time, who, text.")
 @click.option("--hex", "as_hex", is_flag=True, help="Show the bytes in hex.")
 @click.option("--timestamps", type=click.Choice(STAMPS), default="none", show_default=True, help="Before each line.")
+@click.option("--log", type=click.Path(path_type=Path, dir_okay=False), help="Add what the device says to this file.")
+@click.option("--log-text", is_flag=True, help="Log text with a time before each line, instead of the bytes.")
+@click.option("--send", type=(click.Choice(WAYS), click.Path(path_type=Path)), help="Send a file once it is open.")
 @click.option("--no-reconnect", is_flag=True, help="Leave when the line is gone, instead of waiting for it.")
 def console(device: str, profile: str, baud: int | None, mirror: str | None, **options: Any) -> ExitCode:
     """Show what the agent sees on DEVICE, live.
@@ -41,7 +46,15 @@ def console(device: str, profile: str, baud: int | None, mirror: str | None, **o
     """
     as_json, seconds = options["as_json"], options["seconds"]
     until = time.monotonic() + seconds if seconds is not None else None
-    wanted = Wanted(until, options["timestamps"], options["as_hex"], as_json)
+    wanted = Wanted(
+        until=until,
+        stamps=options["timestamps"],
+        as_hex=options["as_hex"],
+        as_json=as_json,
+        log=options["log"],
+        log_as_text=options["log_text"],
+        send=options["send"],
+    )
     if mirror is None and not as_json and (view := _agents_view(device)) is not None:
         return LineLoop(AgentsLine(view, device), wanted).run()
     loaded = load_profile(profile)

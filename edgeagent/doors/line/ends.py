@@ -30,6 +30,7 @@ class Line(Protocol):
     incoming: Incoming
     sender: Sender
     about: str
+    pacing: Pacing
 
     @property
     def port(self) -> SerialPort:
@@ -56,7 +57,7 @@ class OwnLine:
         self.port = port
         self.about = f"{port.settings.identity} is open and yours"
         self.incoming = Incoming()
-        self._pacing = pacing
+        self.pacing = pacing
         self._comes_back = comes_back
         self.sender = Sender(self._typed, self.incoming.note)
         port.watchers.append(self._watch)
@@ -65,9 +66,8 @@ class OwnLine:
         """Let the line go."""
         with contextlib.suppress(ValueError):
             self.port.watchers.remove(self._watch)
-        self.sender.stopped.set()
+        self.sender.stop()  # A file that is given up is still cancelled at the device.
         self.port.close()
-        self.sender.stop()
         self.incoming.close()
 
     def _watch(self, moment: Moment) -> None:
@@ -102,15 +102,15 @@ class OwnLine:
             return len(data)
 
     def _paced(self, data: bytes) -> int:
-        if not self._pacing.char_ms and not self._pacing.line_ms:
+        if not self.pacing.char_ms and not self.pacing.line_ms:
             return self.port.write(data, who="person", timeout_s=TAKEN_S)
         taken = 0
         for byte in data:
             if self.port.write(bytes([byte]), who="person", timeout_s=TAKEN_S) == 0:
                 break
             taken += 1
-            ended_line = self._pacing.line_ms if byte in b"\r\n" else 0
-            if self.sender.stopped.wait((self._pacing.char_ms + ended_line) / 1000):
+            ended_line = self.pacing.line_ms if byte in b"\r\n" else 0
+            if self.sender.stopped.wait((self.pacing.char_ms + ended_line) / 1000):
                 break
         return taken
 
@@ -119,6 +119,7 @@ class AgentsLine:
     """A view of a line that an agent holds. What is typed counts once the person has broken in."""
 
     def __init__(self, view: socket.socket, where: str) -> None:
+        self.pacing = Pacing()
         self.about = f"attached to the agent that owns {where}"
         self._where = where
         self._view = view

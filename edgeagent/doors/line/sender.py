@@ -64,6 +64,11 @@ class Sender:
         with self._changed:
             return not self._busy and not self._waiting
 
+    def finish(self) -> None:
+        """Wait for what was asked for, in bounded time: what was typed before leaving is meant."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._busy and not self._waiting, END_S)
+
     def stop(self) -> None:
         """Do nothing more of it."""
         self.stopped.set()
@@ -83,6 +88,7 @@ class Sender:
         while not self.stopped.is_set():
             with self._changed:
                 self._busy = False
+                self._changed.notify_all()
                 self._changed.wait_for(lambda: self._waiting or self.stopped.is_set())
                 if self.stopped.is_set():
                     return

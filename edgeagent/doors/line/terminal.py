@@ -31,6 +31,7 @@ class Outlet:
     def __init__(self, stream: TextIO | None, told: Callable[[int], bytes], bytes_max: int = OUTLET_BYTES_MAX) -> None:
         """`told` makes the words about so many bytes that were not shown. None is a stream that was closed."""
         self.gone = False
+        self._descriptor = descriptor_of(stream)
         self._write_some = _writing(stream)
         self.is_terminal = stream is not None and stream.isatty()
         self._told = told
@@ -41,6 +42,15 @@ class Outlet:
         self._changed = threading.Condition()
         self._ending = False
         threading.Thread(target=self._write, name="terminal", daemon=True).start()
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows of the terminal."""
+        with contextlib.suppress(OSError):
+            columns, rows = os.get_terminal_size(-1 if self._descriptor is None else self._descriptor)
+            if columns and rows:  # A terminal on a serial line does not know.
+                return columns, rows
+        return 80, 24
 
     def put(self, data: bytes) -> None:
         """Have this written. It is dropped, counted and told of when too much waits already."""

@@ -119,3 +119,23 @@ class HexView:
         halves = (self._row[:8].hex(" "), self._row[8:].hex(" "))
         text = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in self._row)
         return f"{self._stamp}{self._at:08x}  {halves[0]:<23}  {halves[1]:<23}  |{text}|".encode()
+
+
+class PlainText:
+    """Text of a stream of bytes without any sequence, for a file. Give it bytes in any portions."""
+
+    def __init__(self) -> None:
+        self._cutter = Cutter()
+        self._begins = True
+
+    def feed(self, portion: bytes, stamp: Callable[[], str] = str) -> bytes:
+        """Return the text; a stamp is asked for, and stands before, each line that begins in it."""
+        text = ""
+        for event in self._cutter.feed(portion):
+            if isinstance(event, Printed):
+                text += (stamp() if self._begins else "") + shown(event.text, lines=True)
+                self._begins = False
+            elif event.raw == b"\n":
+                text += (stamp() if self._begins else "") + "\n"
+                self._begins = True
+        return text.encode()
