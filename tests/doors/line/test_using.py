@@ -131,8 +131,8 @@ def test_a_person_looks_back_searches_and_misses_nothing_meanwhile(device: tuple
         terminal.press(b"\x14u")
         terminal.see(b"q: back")
         os.write(device[0], b"meanwhile\r\n")
-        terminal.press(b"/line 17\r")
-        terminal.see(b"line 17\x1b[K")
+        terminal.press(b"/line 42\r")
+        terminal.see(b"line 42\x1b[K")
         assert b"meanwhile" not in terminal.seen
         terminal.press(b"q")
         terminal.see(b"meanwhile")
