@@ -1,4 +1,4 @@
-"""A log-in by busybox: right and wrong passwords, and where a password may not go."""
+"""Log-ins by BusyBox and by the gettys of BusyBox and Debian: passwords, and where one may not go; a pager's pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from edgeagent.driver.line.console import Console
-from edgeagent.driver.line.outcome import Done, NotSent
+from edgeagent.driver.line.outcome import Done, Failed, NotSent
 from edgeagent.driver.line.profile import load_profile
 
 pytestmark = [
@@ -23,14 +23,19 @@ pytestmark = [
     ),
 ]
 PASSWORD = "s3cret-of-this-test"
+AGETTY = Path("/sbin/agetty")
 
 
-@pytest.fixture
-def console(start_target: Callable[..., Any], tmp_path: Path) -> Iterator[Console]:
+HOWS = ["login", "getty", pytest.param("agetty", marks=pytest.mark.skipif(not AGETTY.exists(), reason="no agetty"))]
+
+
+@pytest.fixture(params=HOWS)
+def console(start_target: Callable[..., Any], tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Console]:
     """A console that stands at the log-in prompt."""
-    command = [sys.executable, str(Path(__file__).parent / "login_device.py"), str(tmp_path / "root"), PASSWORD]
     (tmp_path / "root").mkdir()
-    target = start_target("busybox login", command)
+    command = [sys.executable, str(Path(__file__).parent / "login_device.py"), str(tmp_path / "root"), PASSWORD]
+    name = {"login": "busybox login", "getty": "busybox getty", "agetty": "Debian agetty"}[request.param]
+    target = start_target(name, [*command, request.param])
     console = Console(target.port(), load_profile("linux"))
     assert console.enter(10) == "log_in"
     yield console
@@ -91,3 +96,26 @@ def test_the_password_is_not_asked_for_before_its_prompt_stands_there(console: C
 
     assert console.log_in("operator", password) == "shell"
     assert asked == ["password"]
+
+
+def test_after_a_log_out_somebody_logs_in_again(console: Console) -> None:
+    assert console.log_in("operator", lambda: PASSWORD) == "shell"
+    console.run("exit", 2)
+    assert console.enter(10) == "log_in"
+    assert console.log_in("operator", lambda: PASSWORD) == "shell"
+    assert console.run("echo again") == Done("again")
+
+
+def test_a_failure_on_the_last_page_of_a_pager_is_seen(console: Console, tmp_path: Path) -> None:
+    """BusyBox `more` stops at each page; without a marker the words of the last one tell that the command failed."""
+    pages = [f"line {number}" for number in range(60)]
+    (tmp_path / "root" / "failed").write_text("\n".join([*pages, "% Error: flash is not usable", ""]))
+    (tmp_path / "root" / "well").write_text("\n".join([*pages, "% Memory used: 12", ""]))
+    assert console.log_in("operator", lambda: PASSWORD) == "shell"
+    assert console.run("PS1='sw1# '") == Done("")
+    switch = Console(console.port, load_profile("generic"))
+    assert switch.enter(10) == "shell"
+    failed, well = switch.run("more /failed"), switch.run("more /well")
+    assert isinstance(failed, Failed)
+    assert failed.output.split("\n") == [*pages, "% Error: flash is not usable"]
+    assert well == Done("\n".join([*pages, "% Memory used: 12"]))

@@ -69,7 +69,8 @@ def test_zephyr_34891_a_burst_that_the_device_loses_is_unknown_and_not_sent_agai
 
 
 def test_a_late_answer_is_not_taken_for_another_requests(client: SmpClient) -> None:
-    assert isinstance(client.request(smp.WRITE, smp.OS, smp.ECHO, {"d": "first"}, 0.001), SmpUnknown)
+    asked = (client.request(smp.WRITE, smp.OS, smp.ECHO, {"d": "first"}, 0.001) for _ in range(50))
+    assert any(isinstance(outcome, SmpUnknown) for outcome in asked), "on a busy machine an answer may be there at once"
     assert client.echo("second") == SmpDone({"r": "second"})
 
 

@@ -56,7 +56,8 @@ def prompt_end(view: View, sent: Sent, prompt: str) -> Done | Failed:
     text, noise = view.clean
     lines = text.split("\n")
     above = view.profile.above_pattern
-    while lines and (lines[-1].rstrip() == prompt.rstrip() or above.fullmatch(lines[-1])):
+    ours = (prompt.rstrip(), prompt + view.profile.keys.nudge.rstrip())
+    while lines and (lines[-1].rstrip() in ours or above.fullmatch(lines[-1])):
         lines.pop()  # The last ones are our own nudges' answers.
     body = answer_of("\n".join(lines), sent, view.profile)
     return Failed(body, None, noise) if _fails(body, view.profile) else Done(body, 0, noise)

@@ -31,7 +31,10 @@ def log_in(machine: ConsoleMachine, user: str, password: Callable[[], str], time
         asked = machine.view.clean[0]
         secret = password() if secret is None else secret
         if (yield from _typed_secret(machine, secret, asked, machine.now + timeout_s)):
-            return (yield from machine.confirm(timeout_s)) if machine.state in READY else machine.state
+            if machine.state in READY:
+                machine.running = ""  # A new session: what ran in the one before has ended, or it went with it.
+                yield from machine.confirm(timeout_s)
+            return machine.state
         yield from _until_prompt(machine, timeout_s)
     return machine.state
 

@@ -124,3 +124,11 @@ def test_what_is_printed_after_a_log_in_is_no_prompt_of_one(profile: str, shown:
     view = View(load_profile(profile))
     view.feed(f"\r\n{shown}".encode())
     assert view.prompt is None
+
+
+def test_a_session_that_a_command_ended_is_over_when_somebody_logs_in_again() -> None:
+    device = at_log_in()
+    machine = ConsoleMachine(load_profile("linux"), words())
+    machine.running = "exit"
+    assert device.carry(log_in(machine, "root", lambda: "s3cret", 10.0)) == "shell"
+    assert machine.running == ""

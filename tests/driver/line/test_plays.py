@@ -11,7 +11,7 @@ import pytest
 
 from edgeagent.driver.line.console_machine import ConsoleMachine
 from edgeagent.driver.line.outcome import Done, NotSent, Outcome, TimedOut
-from edgeagent.driver.line.profile import Answer, Profile, Prompts, load_profile
+from edgeagent.driver.line.profile import Answer, Profile, Prompts, Transaction, load_profile
 from tests.driver.line.simulated import ONE_BY_ONE, Device, words
 
 PLAYS = sorted((Path(__file__).parent / "plays").glob("*.toml"))
@@ -115,3 +115,11 @@ def test_a_status_that_is_not_told_is_not_known() -> None:
     device = Device("uart:~$ ", {"go": [[0, "gone\r\n"]], "retval": [[0, "net: 0 packets\r\n"]]})
     machine = ConsoleMachine(load_profile("zephyr"), words())
     assert device.carry(machine.run("go", 5.0)) == Done("gone", None)
+
+
+def test_a_nudge_that_can_be_seen_is_no_part_of_an_answer() -> None:
+    profile = msgspec.structs.replace(load_profile("u-boot"), transaction=Transaction())
+    device = Device("=> ", {"#": [], "version": [[0, "U-Boot\r\n"]]})
+    machine = ConsoleMachine(profile, words())
+    assert device.carry(machine.run("version", 5.0)) == Done("U-Boot")
+    assert device.carry(machine.run("version", 5.0)) == Done("U-Boot")
