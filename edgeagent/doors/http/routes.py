@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from edgeagent.doors.http.gate import LOCAL, Gate
+from edgeagent.doors.http.login import COOKIE_NAME
 from edgeagent.doors.http.message import JSON, Refused, Reply, Request
 from edgeagent.version import __version__
 
@@ -92,7 +93,10 @@ def openapi(routes: Sequence[Route]) -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": components | {"Error": ERROR},
-            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {
+                "key": {"type": "http", "scheme": "bearer"},
+                "page": {"type": "apiKey", "in": "cookie", "name": COOKIE_NAME},
+            },
         },
     }
 
@@ -121,7 +125,7 @@ def _operation(route: Route, body: dict[str, Any] | None) -> dict[str, Any]:
         "parameters": parts + [_parameter(name, "query") for name in route.query],
         "responses": {"200": {"description": "done", "content": kinds}}
         | {str(status): {"description": "refused"} | refused for status in refusals},
-        "security": [{"key": []}] if route.needs_key else [],
+        "security": [{"key": []}, {"page": []}] if route.needs_key else [],
     }
     if body is not None:
         operation["requestBody"] = {"required": True, "content": {JSON: {"schema": body}}}

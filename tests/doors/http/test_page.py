@@ -12,7 +12,7 @@ from edgeagent.core.effects import AskModel
 from edgeagent.core.values import Message
 from edgeagent.doors.http.feed import _effect_row
 from edgeagent.doors.http.keys import Keys
-from edgeagent.doors.http.login import LASTS_S, Logins
+from edgeagent.doors.http.login import LASTS_S, Logins, setting
 from edgeagent.doors.http.pages import FOLDER
 from tests.doors.http.serving import ANNE, BERT, KEYS, serving
 
@@ -126,6 +126,11 @@ def test_a_log_in_ends_with_its_time_and_is_no_other_ones_however_it_is_changed(
     assert Logins(b"t" * 32, Keys(KEYS), lambda: now[0]).name_in(cookie) is None
     now[0] += LASTS_S
     assert logins.name_in(cookie) is None
+
+
+def test_over_tls_the_cookie_is_sent_over_tls_alone():
+    assert "; Secure" in setting("x", is_secure=True)[1]
+    assert "; Secure" not in setting("x", is_secure=False)[1]
 
 
 def test_without_keys_the_page_needs_no_log_in(tmp_path):

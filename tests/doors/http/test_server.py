@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from edgeagent.doors.http.client import Client, NotNow, read_at
 from edgeagent.doors.http.message import Refused
 from edgeagent.doors.http.server import Where, handed_over, sockets_for, tls_of
 from edgeagent.doors.http.wire import WireLimits
@@ -266,6 +267,10 @@ def test_the_command_encrypts_with_a_pair_of_files(tmp_path):
     ):
         c.sendall(ALIVE)
         assert c.recv(4096).startswith(b"HTTP/1.1 200")
+    at = read_at(f"https://localhost:{port}")
+    assert Client(at, None, tmp_path / "c.pem").call("GET", "/health")["ready"]
+    with pytest.raises(NotNow, match="name its authority with --tls-ca FILE"):
+        Client(at).call("GET", "/health")
     process.terminate()
     assert process.wait(20) == 0
     process.stderr.close()

@@ -3,6 +3,8 @@
 import { el, named, tell } from "./dom.js";
 import { say, time } from "./words.js";
 
+const ITEMS_MAX = 1_000; // A page on the wall stays open for weeks; what is above is in the trace.
+
 export class Timeline {
   constructor(list) {
     this.list = list;
@@ -10,6 +12,7 @@ export class Timeline {
     this.live = null; // The words that are being written.
     this.refused = new Set();
     this.turn = 0;
+    this.scrolls = false;
   }
 
   record(row) {
@@ -72,6 +75,7 @@ export class Timeline {
   call(effect) {
     const asked = this.calls.get(effect.confirmation);
     const entry = asked ?? this.entry(effect);
+    this.calls.delete(effect.confirmation);
     this.calls.set(effect.effect_id, entry);
     tell(entry.fate, say.runs);
   }
@@ -103,6 +107,7 @@ export class Timeline {
     const parts = [el("p", { class: kind }, title), text ? el("pre", { tabindex: "0", "aria-label": title }, text) : null];
     for (const note of event.notes ?? []) parts.push(el("p", { class: "quiet" }, note));
     if (!entry) return this.add("", ...parts);
+    this.calls.delete(event.effect_id);
     entry.fate.remove();
     entry.box.append(...parts.filter((part) => part !== null));
     return null;
@@ -117,7 +122,10 @@ export class Timeline {
   }
 
   words(text) {
-    this.live ??= this.add("answer", el("p", { class: "quiet" }));
+    if (!this.live) {
+      this.live = this.add("answer", el("p", { class: "quiet" }));
+      this.live.setAttribute("aria-live", "off"); // Read aloud once, when the answer is whole.
+    }
     this.live.firstChild.append(el("span", {}, text));
   }
 
@@ -131,10 +139,21 @@ export class Timeline {
   }
 
   add(kind, ...parts) {
-    const atEnd = innerHeight + scrollY >= document.documentElement.scrollHeight - 80;
+    this.scroll();
     const item = el("li", { class: kind }, ...parts);
     this.list.insertBefore(item, kind === "answer" ? null : this.live);
-    if (atEnd) scrollTo(0, document.documentElement.scrollHeight);
+    if (this.list.children.length > ITEMS_MAX) this.list.firstChild.remove();
     return item;
+  }
+
+  // Who reads the end is shown what comes; who reads above is left there. Measured once a frame.
+  scroll() {
+    if (this.scrolls) return;
+    this.scrolls = true;
+    const atEnd = innerHeight + scrollY >= document.documentElement.scrollHeight - 80;
+    requestAnimationFrame(() => {
+      this.scrolls = false;
+      if (atEnd) scrollTo(0, document.documentElement.scrollHeight);
+    });
   }
 }
