@@ -42,13 +42,17 @@ def ask(text: str = "Open the north valve.", *, effect_id: int = 1, **more) -> A
     return AskModel(effect_id=effect_id, **{**fields, **more})
 
 
+SECOND = {"is_last": False}
+"""How a driver is made that another one stands behind."""
+
+
 class Asked:
     """A driver on an endpoint, with what it showed and posted."""
 
-    def __init__(self, model: RemoteModel, agent: Agent = AGENT, *, is_last: bool = True) -> None:
+    def __init__(self, model: RemoteModel, agent: Agent = AGENT, **driver) -> None:
         self.shown: list[str] = []
         self.events: queue.Queue = queue.Queue()
-        self.driver = model.driver(agent, self.shown.append, is_last=is_last)
+        self.driver = model.driver(agent, self.shown.append, **driver)
 
     def event(self, asked: AskModel | None = None, wait_s: float = 20):
         """The event that answers the ask; there is no second one."""
@@ -58,11 +62,11 @@ class Asked:
 
 @contextlib.contextmanager
 def asking(
-    url: str, *, price: Price | None = None, agent: Agent = AGENT, is_last: bool = True, **more
+    url: str, *, price: Price | None = None, agent: Agent = AGENT, driver: dict | None = None, **more
 ) -> Iterator[Asked]:
     """A driver of the model at this address."""
     model = RemoteModel(Endpoint(url=url, model="m", **more), price)
-    asked = Asked(model, agent, is_last=is_last)
+    asked = Asked(model, agent, **(driver or {}))
     try:
         yield asked
         assert asked.events.empty()

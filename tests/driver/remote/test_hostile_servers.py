@@ -11,7 +11,7 @@ import pytest
 
 from edgeagent.core.events import ModelAnswered, ModelFailed
 from edgeagent.driver.remote import transport
-from tests.driver.remote.asking import ask, asking
+from tests.driver.remote.asking import SECOND, ask, asking
 from tests.driver.remote.peer import OK, chunk, peer, refusing, saying
 
 SHORT = {"connect_s": 0.5, "first_event_s": 0.3, "idle_s": 0.3}
@@ -196,7 +196,7 @@ def test_an_error_of_the_server_is_not_asked_again():
 
 
 def test_one_of_several_models_is_not_asked_twice():
-    with peer(refusing(429, b"{}", "retry-after-ms: 1")) as served, asking(served.url, is_last=False) as asked:
+    with peer(refusing(429, b"{}", "retry-after-ms: 1")) as served, asking(served.url, driver=SECOND) as asked:
         assert asked.event().reason == "unavailable"
     assert len(served.requests) == 1
 
@@ -230,15 +230,15 @@ def test_nobody_listens():
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
-        with asking(url, is_last=False) as asked:
+        with asking(url, driver=SECOND) as asked:
             assert asked.event().reason == "unavailable"
 
 
 def test_a_host_that_there_is_not():
-    with asking("https://no-such-host.invalid/v1", is_last=False) as asked:
+    with asking("https://no-such-host.invalid/v1", driver=SECOND) as asked:
         assert asked.event().reason == "unavailable"
 
 
 def test_a_server_that_takes_connections_and_never_speaks_tls():
-    with peer(stalling()) as served, asking(served.url.replace("http:", "https:"), is_last=False, **SHORT) as asked:
+    with peer(stalling()) as served, asking(served.url.replace("http:", "https:"), driver=SECOND, **SHORT) as asked:
         assert asked.event().reason == "unavailable"

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.driver.remote.asking import asking
+from tests.driver.remote.asking import SECOND, asking
 from tests.driver.remote.peer import peer, saying
 
 
@@ -52,7 +52,7 @@ def test_a_server_whose_authority_the_operator_names_is_asked(served):
 
 def test_a_server_that_nobody_vouches_for_is_sent_nothing(served):
     peer_, url, _ = served
-    with asking(url, is_last=False) as asked:
+    with asking(url, driver=SECOND) as asked:
         event = asked.event()
     assert (event.reason, peer_.requests) == ("unavailable", [])
     assert "certificate" in event.message
@@ -60,6 +60,6 @@ def test_a_server_that_nobody_vouches_for_is_sent_nothing(served):
 
 def test_a_certificate_for_another_name_is_sent_nothing(served, tmp_path):
     peer_, url, file = served
-    with asking(url.replace("localhost", "127.0.0.1"), ca=str(file), is_last=False) as asked:
+    with asking(url.replace("localhost", "127.0.0.1"), ca=str(file), driver=SECOND) as asked:
         assert asked.event().reason == "unavailable"
     assert peer_.requests == []
