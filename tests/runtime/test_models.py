@@ -110,6 +110,17 @@ def test_a_model_that_fails_between_two_asks_of_a_turn_is_stood_in_for(tmp_path)
     assert (said, asked_in(events)) == (["Seven metres, then."], [("lan",), ("lan", "local")])
 
 
+def test_a_call_that_does_not_decode_goes_back_once_with_the_error(tmp_path):
+    answers = [calling(("depth", '{"unit": "m"}')), calling(("depth", '{"unit')), calling(("depth", "{}")), saying("7")]
+    with peer(lambda connection, number: connection.sendall(answers[number - 1])) as served:
+        said, _ = ask(tmp_path, settings(tmp_path, served.url), "How deep?")
+        told = [body["messages"][-1]["content"] for body in served.bodies]
+    assert said == ["7"]
+    assert "unit" in told[1] and "refused" in told[1]
+    assert "not one JSON call" in told[2]
+    assert told[3] == "7"
+
+
 def test_a_session_goes_on_with_the_models_it_was_begun_with(tmp_path):
     file = settings(tmp_path, nobody())
     ask(tmp_path, file, "How deep?")

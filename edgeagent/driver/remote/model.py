@@ -14,7 +14,7 @@ from functools import partial
 import msgspec
 
 from edgeagent.codec.apis import api_called
-from edgeagent.codec.conversation import Conversation
+from edgeagent.codec.conversation import Conversation, Reply
 from edgeagent.codec.dialects.family import Family
 from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel, Effect
@@ -24,7 +24,7 @@ from edgeagent.driver.base import Post
 from edgeagent.driver.model import Sampling, Warm
 from edgeagent.driver.remote.endpoint import Endpoint
 from edgeagent.driver.remote.exchange import Asked, Exchange, Result
-from edgeagent.driver.remote.planned import Planner, planned_conversation
+from edgeagent.driver.remote.planned import Planner, as_called, planned_conversation
 from edgeagent.driver.remote.secret import prepare
 from edgeagent.driver.remote.talk import conversation_of, written
 from edgeagent.driver.remote.transport import Transport
@@ -167,12 +167,7 @@ class RemoteDriver:
         plain = conversation_of(ask, agent, endpoint, self._sampling)
         if self._planner is None:
             return plain
-        return planned_conversation(plain, ask, agent, self._dialect(ask), planned, endpoint.calls)
-
-    def _dialect(self, ask: AskModel) -> Family:
-        dialect = self._agent.by_path[ask.agent].dialect or self._agent.dialect
-        assert isinstance(dialect, Family), "the wiring gives every running agent its dialect"
-        return dialect
+        return planned_conversation(plain, ask, agent, planned, endpoint.calls)
 
     def _said(self, ask: AskModel, planned: Plan, began: int) -> Event:
         """The answer that needs no model."""
@@ -194,14 +189,20 @@ class RemoteDriver:
         reply = result.reply
         if reply is None:
             return self._failed(ask, sent, micros, result)
-        if not reply.calls and not (reply.text or reply.refusal).strip():
-            why = {"filtered": "its server's filter kept it back", "refused": "it refused"}.get(reply.ended.reason)
-            return ModelFailed(0, ask.effect_id, "engine", f"the model answered nothing: {why or reply.ended.reason}")
-        is_answer = ask.choice == "answer" or not ask.tools
-        text = written(reply, self._dialect(ask), is_answer=is_answer)
-        stop: Stop = "limit" if reply.ended.reason == "limit" else "end"
+        text = self._text(ask, as_called(reply) if planned.calls else reply)
         usage = self._usage(reply.usage, sent, len(text), micros)
+        if not text.strip():
+            why = {"filtered": "its server's filter kept it back", "limit": "its limit of tokens left no room"}
+            said = f"the model answered nothing: {why.get(reply.ended.reason, reply.ended.said or 'it ended')}"
+            return ModelFailed(0, ask.effect_id, "engine", said, spent=usage)
+        stop: Stop = "limit" if reply.ended.reason == "limit" else "end"
         return ModelAnswered(0, ask.effect_id, text, stop, usage, scores=planned.scores, evidence=planned.why)
+
+    def _text(self, ask: AskModel, reply: Reply) -> str:
+        """The reply as the session's dialect writes it."""
+        dialect = self._agent.by_path[ask.agent].dialect or self._agent.dialect
+        assert isinstance(dialect, Family), "the wiring gives every running agent its dialect"
+        return written(reply, dialect, is_answer=ask.choice == "answer" or not ask.tools)
 
     def _failed(self, ask: AskModel, sent: int, micros: int, result: Result) -> Event:
         usage = self._usage(None, sent, len(result.partial), micros)

@@ -13,10 +13,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from edgeagent.codec.conversation import AnswerShape, Conversation, FromModel, FromUser
-from edgeagent.codec.dialects.family import Family
+from edgeagent.codec.conversation import AnswerShape, Call, Conversation, FromModel, FromUser, Reply
+from edgeagent.codec.dialects.plain import Plain
 from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel
+from edgeagent.core.reading import Calls as Read
+from edgeagent.core.values import canonical_json
 from edgeagent.driver.remote.endpoint import Calls
 from edgeagent.grammar.calls import calls_of, grammar_of
 from edgeagent.request.meaning import Meaning
@@ -56,20 +58,31 @@ class Planner:
         return found if found.calls or is_call else or_cannot(found, ask, agent)
 
 
-def planned_conversation(
-    base: Conversation, ask: AskModel, agent: Agent, dialect: Family, plan: Plan, holds: Calls
-) -> Conversation:
-    """The conversation as the dialect tells it, held to the planned calls. Raises GrammarError."""
-    chat = dialect.chat(ask.messages, closing=ask.closing)
+PLAIN = Plain()
+"""How such a model is told of calls and writes them, whatever dialect the session has for a model that is loaded."""
+
+
+def planned_conversation(base: Conversation, ask: AskModel, agent: Agent, plan: Plan, holds: Calls) -> Conversation:
+    """The conversation in the plain dialect, held to the planned calls. Raises GrammarError."""
+    chat = PLAIN.chat(ask.messages, closing=ask.closing)
     turns = tuple(
         FromModel(each["content"]) if each["role"] == "assistant" else FromUser(each["content"]) for each in chat
     )
-    told = replace(base, turns=turns, system=dialect.system_text(agent.system, agent.tools), tools=(), choice="answer")
+    told = replace(base, turns=turns, system=PLAIN.system_text(agent.system, agent.tools), tools=(), choice="answer")
     if plan.calls:
-        return _held(told, _calls_of(plan.calls, ask, agent), dialect, holds)
+        return _held(told, _calls_of(plan.calls, ask, agent), holds)
     if ask.messages[-1].role == "tool":  # What a small model adds to one line is that line again.
         return replace(told, stop=("\n",), max_tokens=min(told.max_tokens, LINE_TOKENS_MAX))
     return told
+
+
+def as_called(reply: Reply) -> Reply:
+    """The reply with the calls that its text writes; as it is where that is no call."""
+    reading = PLAIN.read(reply.text)
+    if not isinstance(reading, Read):
+        return reply
+    calls = (Call("", each.tool, canonical_json(each.arguments)) for each in reading.calls)
+    return replace(reply, text="", calls=tuple(calls))
 
 
 OfOne = Sequence[tuple[str, Mapping[str, Any]]]
@@ -85,10 +98,10 @@ def _calls_of(planned: Sequence[PlannedCall], ask: AskModel, agent: Agent) -> li
     ]
 
 
-def _held(told: Conversation, calls: list[OfOne], dialect: Family, holds: Calls) -> Conversation:
+def _held(told: Conversation, calls: list[OfOne], holds: Calls) -> Conversation:
     """The conversation, its answer held to these calls as the server can hold it."""
     if holds == "grammar" and len(calls) == 1:
-        text = grammar_of(calls[0], dialect.frame, answer="never", engine="gbnf")
+        text = grammar_of(calls[0], PLAIN.frame, answer="never", engine="gbnf")
         return replace(told, extra={"grammar": text, **told.extra})
     schemas = [_schema_of(each) for each in calls]
     schema = schemas[0] if len(schemas) == 1 else _batch(schemas)

@@ -16,6 +16,7 @@ from edgeagent.codec.conversation import (
     Turn,
 )
 from edgeagent.codec.dialects.family import Family, plain_message
+from edgeagent.codec.dialects.plain import Plain
 from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel
 from edgeagent.core.names import writable
@@ -106,7 +107,7 @@ def written(reply: Reply, dialect: Family, *, is_answer: bool) -> str:
     """
     if reply.calls and not is_answer:
         calls = [_call(each, dialect) for each in reply.calls]
-        return calls[0] if len(calls) == 1 else f"[{', '.join(calls)}]"
+        return f"[{', '.join(calls)}]" if len(calls) > 1 and isinstance(dialect, Plain) else "\n".join(calls)
     text = reply.text or reply.refusal
     if is_answer or isinstance(dialect.read(text), Calls | Answer):
         return text

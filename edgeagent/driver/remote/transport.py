@@ -155,13 +155,24 @@ class Transport:
     # -- the thread ------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        while not self._is_closed:
+            try:
+                self._serve()
+            # Whatever goes wrong between us and curl ends what is on its way, and not the thread of all that follows.
+            except Exception as error:
+                running, self._running = list(self._running.values()), {}
+                for request in running:
+                    request.receiver.ended("broken", f"curl has failed ({type(error).__name__})")
+        self._wake.close()
+        self._woken.close()
+
+    def _serve(self) -> None:
         selector, multi = selectors.DefaultSelector(), pycurl.CurlMulti()
         selector.register(self._woken, selectors.EVENT_READ)
         multi.setopt(pycurl.M_SOCKETFUNCTION, _watching(selector))
         try:
             while not self._is_closed:
-                ready = selector.select(self._pause(multi))
-                for key, events in ready:
+                for key, events in selector.select(self._pause(multi)):
                     if key.fileobj is self._woken:
                         self._take_up()
                     else:
@@ -177,8 +188,6 @@ class Transport:
                 curl.close()
             multi.close()
             selector.close()
-            self._wake.close()
-            self._woken.close()
 
     def _take_up(self) -> None:
         try:

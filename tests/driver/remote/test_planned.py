@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
+from edgeagent.codec.dialect import dialect_called
 from edgeagent.core.events import ModelAnswered
 from edgeagent.core.reading import Calls
 from edgeagent.core.values import Message
@@ -78,3 +81,11 @@ def test_the_model_may_be_left_alone_with_its_tools():
     (body,) = served.bodies
     assert len(body["tools"]) == 2
     assert (body["temperature"], body["top_p"]) == (0.5, 0.9)
+
+
+def test_the_call_is_written_in_the_dialect_that_the_session_has_for_a_loaded_model():
+    agent = dataclasses.replace(AGENT, dialect=dialect_called("hermes"))
+    with peer(saying(CALL)) as served, asking(served.url, calls="schema", agent=agent) as asked:
+        event = asked.event(ask(OPEN))
+    (call,) = agent.dialect.read(event.text).calls
+    assert (call.tool, call.arguments) == ("set_valve", {"valve": "north", "seconds": 30})

@@ -211,3 +211,23 @@ def test_nothing_is_posted_after_close():
     with peer(lambda connection, _: threading.Event().wait(3)) as served, asking(served.url) as asked:
         asked.driver.submit(ask(), asked.events.put)
         asked.driver.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (OK + chunk({"content": " "}, "stop") + b"data: [DONE]\n\n", "stop"),
+        (OK + chunk({}, "length") + b"data: [DONE]\n\n", "its limit of tokens left no room"),
+        (OK + chunk({}, "content_filter") + b"data: [DONE]\n\n", "its server's filter kept it back"),
+    ],
+)
+def test_an_empty_answer_is_a_failure_that_says_why_and_is_paid_for(answer, why):
+    with peer(answer) as served, asking(served.url, price=Price(input=1)) as asked:
+        event = asked.event()
+    assert event.message == f"the model answered nothing: {why}"
+    assert event.spent.cost > 0
+
+
+def test_a_call_where_only_words_are_wanted_is_no_answer():
+    with peer(calling(("look", "{}"))) as served, asking(served.url) as asked:
+        assert isinstance(asked.event(ask(choice="answer", tools=())), ModelFailed)
