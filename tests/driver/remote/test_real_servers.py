@@ -27,14 +27,14 @@ SERVERS = ("llama.cpp", "llama-cpp-python")
 
 
 class Watcher(QuietDoor):
-    """Keeps what happened, and what it led to, without times and texts of the model's own."""
+    """Keeps what happened and what it led to, without times and the text of calls, which has its own blanks."""
 
     def __init__(self):
         self.seen, self.streamed = [], []
 
     def watch(self, event, state, effects):
         calls = [(each.tool, each.arguments) for each in effects if isinstance(each, CallTool)]
-        told = (event.effect_id, event.stop) if isinstance(event, ModelAnswered) else ()
+        told = (event.effect_id, event.text) if isinstance(event, ModelAnswered) and not calls else ()
         self.seen.append((type(event).__name__, told, [type(each).__name__ for each in effects], calls))
 
     def stream(self, text):
