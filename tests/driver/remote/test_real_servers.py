@@ -22,7 +22,7 @@ from tests.driver.remote.real import real_server
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 
 GREENHOUSE = str(Path(__file__).parents[3] / "examples" / "greenhouse.py")
-WORDS = ("Open the north valve for 30 seconds.", "Don't close it.", "How dry is the soil?")
+WORDS = ("Open the north valve for 30 seconds.", "Don't close it.", "What is the CO2 level?")
 SERVERS = ("llama.cpp", "llama-cpp-python")
 
 
