@@ -106,8 +106,9 @@ def test_an_ask_is_cancelled_in_the_middle_of_its_words_and_the_next_is_answered
 
 
 def test_a_prompt_that_does_not_fit_is_told_apart(served):
-    _, url = served
-    with asking(url, first_event_s=300) as asked:
+    name, url = served
+    stream = name == "llama.cpp"  # The other's stream ends there without a word.
+    with asking(url, stream=stream, first_event_s=300) as asked:
         event = asked.event(ask("word " * 6000, tools=(), choice="answer", timeout_ms=0), wait_s=300)
     assert isinstance(event, ModelFailed)
     assert event.reason == "context_full", event.message
