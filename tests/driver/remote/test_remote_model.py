@@ -185,6 +185,21 @@ def test_a_unix_socket_is_asked(tmp_path):
         assert asked.event().text == "Dry."
 
 
+def test_a_proxy_is_asked_where_the_settings_name_one():
+    with peer(saying("Dry.")) as served:
+        way = {"proxy": served.url.removesuffix("/v1"), "plain_http": True}
+        with asking("http://models.example:8080/v1", **way) as asked:
+            assert asked.event().text == "Dry."
+    assert served.requests[0].startswith(b"POST http://models.example:8080/v1/chat/completions ")
+
+
+def test_this_machine_is_asked_without_any_proxy(monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+    with peer(saying("Dry.")) as served, asking(served.url) as asked:
+        assert asked.event().text == "Dry."
+
+
 def test_a_cancelled_ask_ends_in_the_middle_of_its_stream_with_one_event():
     begun = threading.Event()
 
