@@ -127,6 +127,8 @@ def _model_named(request: OpenRequest) -> str | None:
         return request.model
     if request.model is None:
         raise ConfigError("which model of the endpoint? give --model NAME too")
+    if " " in request.endpoint + request.model:
+        raise ConfigError("an endpoint and a model with blanks in their names are named in edgeagent.toml alone")
     return named_endpoint(request.endpoint, request.model, request.credential or "")
 
 
@@ -194,7 +196,11 @@ class Opening:
         named = request.agent or resolved_spec(about, directory)
         _tell_changes(recording, operator_policy(request.config, beside=_beside(request.spec or named))[1], door)
         found = _torn_told(directory / TRACE_NAME, door)
-        fixed = {"agent": named, "model": request.model or about.model, "context_tokens": about.context_tokens}
+        fixed = {
+            "agent": named,
+            "model": request.model or (about.model if request.endpoint is None else None),
+            "context_tokens": about.context_tokens,
+        }
         settings, doors = self._settings(replace(request, **fixed)), Attached(door, request.door)
         if settings.model.context_tokens < about.context_tokens:
             raise ConfigError(

@@ -164,6 +164,15 @@ def test_an_endpoint_may_be_named_without_any_settings(tmp_path):
     assert said == ["Seven."]
 
 
+def test_a_session_may_go_on_with_another_endpoint(tmp_path):
+    with peer(saying("Seven.")) as served, peer(saying("Eight.")) as other:
+        ask(tmp_path, None, "How deep?", endpoint=served.url, model="m")
+        with pytest.raises(ConfigError, match="--model NAME"):
+            ask(tmp_path, None, "And now?", last=True, endpoint=other.url)
+        said, _ = ask(tmp_path, None, "And now?", last=True, endpoint=other.url, model="n")
+    assert said == ["Eight."]
+
+
 def test_a_price_is_paid_until_the_money_is_spent(tmp_path):
     answers = [calling(("depth", "{}")), saying("Never asked for.")]
     with peer(lambda connection, number: connection.sendall(answers[number - 1])) as served:
@@ -215,6 +224,7 @@ def test_files_of_a_model_are_seen_from_the_folder_of_the_settings(tmp_path, mon
     ("more", "named"),
     [
         ({"endpoint": "https://x/v1"}, "--model NAME"),
+        ({"endpoint": "https://x/v1", "model": "a b"}, "in edgeagent.toml alone"),
         ({"credential": "env:KEY", "model": "m"}, "--endpoint URL"),
         ({"endpoint": "https://x/v1", "model": "m", "credential": "sk-123"}, "never the key itself"),
         ({"endpoint": "http://x/v1", "model": "m"}, "use https"),
