@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from edgeagent.core.events import ModelAnswered
+from edgeagent.core.events import ModelAnswered, ModelFailed
 from edgeagent.core.values import Usage
 from edgeagent.driver.scripted import ScriptedModel
 from edgeagent.runtime.model import Script
@@ -369,6 +369,49 @@ def test_what_is_written_for_a_client_that_goes_ends(tmp_path, model, is_streame
         assert Stuck.stopped.wait(20)
         while server.door.places.taken:
             time.sleep(0.01)
+
+
+class Late(Script):
+    """Waits until it may write, and then writes or fails."""
+
+    may, fails = threading.Event(), False
+
+    def driver(self, agent, doors, root, answered, manner=None):
+        outer, written = self, super().driver(agent, doors, root, answered)
+
+        class Waiting(ScriptedModel):
+            def submit(self, effect, post):
+                threading.Thread(target=self.late, args=(effect, post)).start()
+
+            def late(self, effect, post):
+                assert outer.may.wait(20)
+                if outer.fails:
+                    post(ModelFailed(0, effect.effect_id, "engine", "it broke"))
+                else:
+                    written.submit(effect, post)
+
+        return Waiting(())
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_stream_says_that_it_is_alive_until_words_come_or_an_error(tmp_path, monkeypatch, fails):
+    monkeypatch.setattr("edgeagent.doors.http.openai.ALIVE_S", 0.02)
+    model = Late(("Good day.",))
+    model.may, model.fails = threading.Event(), fails
+    with serving(tmp_path, model=model) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+        body = json.dumps({"model": BARE, "messages": [user("Hello")], "stream": True})
+        connection.request("POST", "/v1/chat/completions", body, {"Authorization": f"Bearer {ANNE}"})
+        reply = connection.getresponse()
+        while reply.readline() != b": alive\n":
+            pass
+        model.may.set()
+        rest = reply.read()
+        connection.close()
+    if fails:
+        assert b'data: {"error":{"message":"the model gave no answer: it broke"' in rest and b"[DONE]" not in rest
+    else:
+        assert b'"content":"Good day."' in rest and rest.endswith(b"data: [DONE]\n\n")
 
 
 # -- an agent ------------------------------------------------------------------------------------------------------
