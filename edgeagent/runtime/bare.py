@@ -35,6 +35,11 @@ from edgeagent.shape.parse import parse
 KEPT_MAX = 4
 """Conversations whose place in the model's memory is kept for the next ask: each client has one, and there are few."""
 
+LEAST_MAX = 100
+"""Characters, items or members that a client's schema may demand."""
+
+_LEAST = frozenset({"minLength", "minItems", "minProperties", "minContains"})
+
 FORM = "answer"
 """The name of the call that stands for an answer in a given form."""
 
@@ -230,8 +235,19 @@ class Bare:
 def _declared(offered: Offered) -> Tool:
     """The tool; that it changes nothing is told by its own words, since nobody else says so."""
     about = offered.about or offered.name
+    _check_least(offered.name, offered.schema)
     made = Tool.of_schema(offered.name, about, offered.schema, _not_here, idempotent=True)
     return replace(made, effect="read") if acts_of(made) == {"read"} else made
+
+
+def _check_least(name: str, schema: Any) -> None:
+    """Refuse what must be long: its grammar would take minutes to be made. Raises ShapeError."""
+    for key, value in schema.items() if isinstance(schema, dict) else ():
+        if key in _LEAST and isinstance(value, int | float) and value > LEAST_MAX:
+            raise ShapeError(f"tool {name}: {key} is {value}, and {LEAST_MAX} is the most that can be asked for here")
+    inner = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+    for value in inner:
+        _check_least(name, value)
 
 
 def arguments_in(text: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from edgeagent.driver.llama.constraint import Constraint
 
 PLAN_TOKENS_MAX = 4096  # a shape whose shortest value is longer than any context is refused as unwritable
 TRIALS_MAX = 400  # continuations tried to shorten a plan; one costs about 0.3 ms, and only the first search uses them
+WALKED_MAX = 20_000  # tokens of all trials together: what must be long has long trials, and nobody may wait minutes
 NEAR_TOKENS = 64  # from here on a plan is kept at every token, at 0.3 ms each; a usual call is over before
 
 Admitted = Literal["yes", "taken", "rejected", "too_long", "start_over"]
@@ -75,18 +76,18 @@ class Room:
 
 def any_end(constraint: Constraint) -> list[int] | None:
     """A short plan from here, the first one found. The constraint stays as it is."""
-    plan, _ = _follow(constraint.copy(), PLAN_TOKENS_MAX)
+    plan, _, _ = _follow(constraint.copy(), PLAN_TOKENS_MAX)
     return None if plan is None else constraint.respelled(plan)
 
 
 def shortest_end(constraint: Constraint) -> list[int] | None:
     """The shortest plan we can find: from the first one, every single choice is changed until nothing gets shorter."""
-    best, choices = _follow(constraint.copy(), PLAN_TOKENS_MAX)
+    best, choices, _ = _follow(constraint.copy(), PLAN_TOKENS_MAX)
     if best is None:
         return None
-    trials = TRIALS_MAX
-    while (better := _shorter(best, choices, trials)) is not None:
-        best, choices, trials = better
+    left = _Left()
+    while (better := _shorter(best, choices, left)) is not None:
+        best, choices = better
     return constraint.respelled(best)
 
 
@@ -94,25 +95,33 @@ _Choice = tuple[int, Constraint, list[int]]
 """Where in the plan there was a choice, the constraint there, and the tokens that were not taken."""
 
 
-def _shorter(plan: list[int], choices: list[_Choice], trials: int) -> tuple[list[int], list[_Choice], int] | None:
+class _Left:
+    """What the search may still take."""
+
+    def __init__(self) -> None:
+        self.trials, self.tokens = TRIALS_MAX, WALKED_MAX
+
+
+def _shorter(plan: list[int], choices: list[_Choice], left: _Left) -> tuple[list[int], list[_Choice]] | None:
     """The plan with one choice changed that makes it shorter; None if there is none, or no trials are left."""
     for index, (at, state, others) in enumerate(choices):
         for token in others:
-            trials -= 1
-            if trials < 0:
+            left.trials -= 1
+            if left.trials < 0 or left.tokens <= 0:
                 return None
             ahead = state.copy()
             ahead.consume([token])
-            rest, behind = _follow(ahead, len(plan) - at - 2)
+            rest, behind, walked = _follow(ahead, len(plan) - at - 2)
+            left.tokens -= walked
             if rest is not None:
                 moved = [(at + 1 + place, there, tokens) for place, there, tokens in behind]
-                left = [other for other in others if other != token]
-                return [*plan[:at], token, *rest], [*choices[:index], (at, state, left), *moved], trials
+                untried = [other for other in others if other != token]
+                return [*plan[:at], token, *rest], [*choices[:index], (at, state, untried), *moved]
     return None
 
 
-def _follow(ahead: Constraint, limit: int) -> tuple[list[int] | None, list[_Choice]]:
-    """Walk to the end by the first choice each time; None when that takes more than `limit` tokens."""
+def _follow(ahead: Constraint, limit: int) -> tuple[list[int] | None, list[_Choice], int]:
+    """Walk to the end by the first choice each time; None when that takes more than `limit` tokens. And how far."""
     plan: list[int] = []
     choices: list[_Choice] = []
     while not ahead.complete():
@@ -120,11 +129,11 @@ def _follow(ahead: Constraint, limit: int) -> tuple[list[int] | None, list[_Choi
         if not step:
             options = ahead.choices()
             if not options:
-                return None, choices
+                return None, choices, len(plan)
             choices.append((len(plan), ahead.copy(), options[1:]))
             step = options[:1]
         plan += step
         if len(plan) > limit:
-            return None, choices
+            return None, choices, len(plan)
         ahead.consume(step)
-    return plan, choices
+    return plan, choices, len(plan)

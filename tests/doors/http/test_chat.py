@@ -299,6 +299,8 @@ HOSTILE: dict[str, dict[str, Any]] = {
     "a pattern that looks back": one({"type": "string", "pattern": r"(a)\1"}),
     "many options": one({"enum": [f"v{n}" for n in range(20_000)]}),
     "large numbers": one({"type": "integer", "minimum": 10**40, "maximum": 10**50}),
+    "a text that must be endless": one({"type": "string", "minLength": 10**9}),
+    "a list that must be endless": one({"type": "array", "items": {"type": "integer"}, "minItems": 10**6}),
     "nothing fits": one({"type": "integer", "minimum": 5, "maximum": 4}),
     "a type of its own": offered({"type": "potato"}),
     "a type that is a number": offered({"type": 5}),
