@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from typing import Any, assert_never
 
 from edgeagent.core.agent import Tool
+from edgeagent.driver.device.interrupt import interrupt_tool
 from edgeagent.driver.device.unknown import CommandFailed, EffectUnknown, UnknownEffects
 from edgeagent.driver.line.console import Console
 from edgeagent.driver.line.outcome import (
@@ -61,6 +62,11 @@ class DeviceTools:
         if unheard:
             raise DriverError(f"profile {profile.name} has no command {unheard[0]}, which a rule is said to guard")
         self.tools = tuple(self._tool(command, command.name in ruled) for command in profile.commands)
+        if profile.may_interrupt:
+            tool = interrupt_tool(profile, console, notes)
+            if any(tool.name == each.name for each in profile.commands):
+                raise DriverError(f"profile {profile.name} has a command {tool.name}: rename it, or drop may_interrupt")
+            self.tools += (tool,)
 
     def looked(self) -> tuple[str, ...]:
         """A person has looked at the device: calls with an unknown effect may be made again. Returns what was held."""

@@ -185,6 +185,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     line_bytes_max: int = 255
     columns: int = 80
     answer_cursor_query: bool = False
+    may_interrupt: bool = False
     commands: tuple[Command, ...] = ()
 
     @cached_property
