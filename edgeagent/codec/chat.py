@@ -6,9 +6,19 @@ from typing import Any
 
 import msgspec
 
-from edgeagent.codec.conversation import Call, Conversation, FromModel, FromTool, FromUser, Text, Turn
+from edgeagent.codec.conversation import (
+    Call,
+    Conversation,
+    FromModel,
+    FromTool,
+    FromUser,
+    Text,
+    ToolOffer,
+    Turn,
+    kept_of,
+)
 from edgeagent.codec.failures import Failure
-from edgeagent.codec.json_text import read_object, write
+from edgeagent.codec.json_text import write_body
 from edgeagent.codec.reading import (
     Broken,
     CallPieces,
@@ -28,24 +38,23 @@ from edgeagent.codec.reading import (
 
 def encode(conversation: Conversation) -> bytes:
     """Return the body of the request."""
-    body: dict[str, Any] = {"model": conversation.model, "messages": _messages(conversation)}
-    if conversation.tools:
-        body |= _tools(conversation)
-    if conversation.answer is not None:
-        answer = conversation.answer
-        shape = {"name": answer.name, "schema": answer.schema, "strict": answer.strict}
-        body["response_format"] = {"type": "json_schema", "json_schema": shape}
-    if conversation.max_tokens:
-        body[conversation.limit_name] = conversation.max_tokens
-    if conversation.temperature is not None:
-        body["temperature"] = conversation.temperature
-    if conversation.seed is not None:
-        body["seed"] = conversation.seed
-    if conversation.stop:
-        body["stop"] = list(conversation.stop)
-    if conversation.stream:
-        body |= {"stream": True, "stream_options": {"include_usage": True}}
-    return write(body | dict(conversation.extra))
+    answer, tools, stream = conversation.answer, conversation.tools, conversation.stream
+    shape = answer and {"name": answer.name, "schema": answer.schema, "strict": answer.strict}
+    fields = {
+        "model": conversation.model,
+        "messages": _messages(conversation),
+        "tools": [_tool(tool) for tool in tools] or None,
+        "tool_choice": _choice(conversation) if tools else None,
+        "parallel_tool_calls": False if tools and not conversation.parallel else None,
+        "response_format": shape and {"type": "json_schema", "json_schema": shape},
+        conversation.limit_name: conversation.max_tokens or None,
+        "temperature": conversation.temperature,
+        "seed": conversation.seed,
+        "stop": list(conversation.stop) or None,
+        "stream": stream or None,
+        "stream_options": {"include_usage": True} if stream else None,
+    }
+    return write_body(fields, conversation.extra)
 
 
 def _messages(conversation: Conversation) -> list[dict[str, Any]]:
@@ -53,15 +62,14 @@ def _messages(conversation: Conversation) -> list[dict[str, Any]]:
     return system + [_message(turn) for turn in conversation.turns]
 
 
-def _message(turn: Turn) -> dict[str, Any]:
+def _message(turn: Turn) -> Any:
     match turn:
         case FromUser():
             return {"role": "user", "content": turn.text}
         case FromTool():
             return {"role": "tool", "tool_call_id": turn.call_id, "content": turn.text}
         case FromModel():
-            kept = read_object(turn.kept.body) if turn.kept is not None and turn.kept.api == "chat" else None
-            return _said(turn.text, turn.calls) if kept is None else kept
+            return kept_of(turn, "chat") or _said(turn.text, turn.calls)
 
 
 def _said(text: str, calls: tuple[Call, ...]) -> dict[str, Any]:
@@ -74,16 +82,15 @@ def _said(text: str, calls: tuple[Call, ...]) -> dict[str, Any]:
     return message
 
 
-def _tools(conversation: Conversation) -> dict[str, Any]:
-    offers = []
-    for tool in conversation.tools:
-        function: dict[str, Any] = {"name": tool.name, "description": tool.about, "parameters": tool.schema}
-        offers.append({"type": "function", "function": function | ({"strict": True} if tool.strict else {})})
-    choice: Any = {"either": "auto", "call": "required", "answer": "none"}[conversation.choice]
+def _tool(tool: ToolOffer) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.about, "parameters": tool.schema}
+    return {"type": "function", "function": function | ({"strict": True} if tool.strict else {})}
+
+
+def _choice(conversation: Conversation) -> Any:
     if conversation.only:
-        choice = {"type": "function", "function": {"name": conversation.only}}
-    parallel = {} if conversation.parallel else {"parallel_tool_calls": False}
-    return {"tools": offers, "tool_choice": choice} | parallel
+        return {"type": "function", "function": {"name": conversation.only}}
+    return {"either": "auto", "call": "required", "answer": "none"}[conversation.choice]
 
 
 # -- bytes → a reply -------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from edgeagent.codec.failures import Failure
+from edgeagent.codec.json_text import read_any
 from edgeagent.core.values import Choice, Usage
 
 ApiName = Literal["chat", "responses", "messages"]
@@ -59,6 +60,11 @@ class FromTool(msgspec.Struct, frozen=True, array_like=True, tag="tool"):
     call_id: str
     text: str
     failed: bool = False
+
+
+def kept_of(turn: FromModel, api: ApiName) -> Any:
+    """Return what the model's message was in this API, or None if it came by another one."""
+    return read_any(turn.kept.body) if turn.kept is not None and turn.kept.api == api else None
 
 
 Turn = FromUser | FromModel | FromTool

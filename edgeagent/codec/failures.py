@@ -12,20 +12,10 @@ import msgspec
 from edgeagent.codec.json_text import read_any
 from edgeagent.core.text import readable, shown
 
-Kind = Literal[
-    "credential",
-    "quota",
-    "rate_limited",
-    "overloaded",
-    "too_long",
-    "too_large",
-    "not_found",
-    "bad_request",
-    "server",
-    "html",
-    "malformed",
-    "cut_short",
-]
+# fmt: off
+Kind = Literal["credential", "quota", "rate_limited", "overloaded", "too_long", "too_large", "not_found", "bad_request",
+               "server", "html", "malformed", "cut_short"]
+# fmt: on
 """Kinds of failure, closed:
 
 credential (the key is wrong or may not), quota (nothing is left to pay with: waiting does not help), rate_limited,
@@ -156,23 +146,15 @@ _BY_WORD: tuple[tuple[Kind, tuple[str, ...]], ...] = (
 )
 """What a server's word for an error means, the first that fits."""
 
-_BY_STATUS: dict[int, Kind] = {
-    401: "credential",
-    402: "quota",
-    403: "credential",
-    404: "not_found",
-    405: "not_found",
-    407: "credential",
-    410: "not_found",
-    413: "too_large",
-    408: "overloaded",
-    425: "overloaded",
-    429: "rate_limited",
-    502: "overloaded",
-    503: "overloaded",
-    504: "overloaded",
-    529: "overloaded",
+_STATUSES: dict[Kind, tuple[int, ...]] = {
+    "credential": (401, 403, 407),
+    "quota": (402,),
+    "not_found": (404, 405, 410),
+    "overloaded": (408, 425, 502, 503, 504, 529),
+    "too_large": (413,),
+    "rate_limited": (429,),
 }
+_BY_STATUS = {status: kind for kind, statuses in _STATUSES.items() for status in statuses}
 
 _TOO_LONG = re.compile(
     r"context (?:length|size|window)|maximum context|exceeds? the (?:available )?(?:model'?s )?context"

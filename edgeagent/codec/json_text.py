@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -28,6 +29,11 @@ def write(value: Any) -> bytes:
 def write_text(value: Any) -> str:
     """Return the same as text."""
     return write(value).decode()
+
+
+def write_body(fields: Mapping[str, Any], extra: Mapping[str, Any]) -> bytes:
+    """Return the body of a request: a field that is None is left out; what is extra comes last and wins."""
+    return write({name: each for name, each in fields.items() if each is not None} | dict(extra))
 
 
 def read_object(content: bytes | str) -> dict[str, Any] | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgeagent.codec.conversation import Conversation, FromModel, FromTool, FromUser, ToolOffer, Turn
-from edgeagent.codec.json_text import read_any, read_object, write
+from edgeagent.codec.conversation import Conversation, FromModel, FromTool, FromUser, ToolOffer, Turn, kept_of
+from edgeagent.codec.json_text import read_object, write_body
 from edgeagent.codec.reading import CallPieces, Reading, fields, joined, lacking, merge, number, objects, usage_of, word
 
 MAX_TOKENS = 4096
@@ -16,25 +16,20 @@ MAX_TOKENS = 4096
 
 def encode(conversation: Conversation) -> bytes:
     """Return the body of the request. A seed is left out: this API has none."""
-    body: dict[str, Any] = {
+    answer, tools = conversation.answer, conversation.tools
+    fields = {
         "model": conversation.model,
         "max_tokens": conversation.max_tokens or MAX_TOKENS,
+        "system": conversation.system or None,
         "messages": _messages(conversation.turns),
+        "tools": [_tool(tool) for tool in tools] or None,
+        "tool_choice": _choice(conversation) if tools else None,
+        "output_config": answer and {"format": {"type": "json_schema", "schema": answer.schema}},
+        "temperature": conversation.temperature,
+        "stop_sequences": list(conversation.stop) or None,
+        "stream": conversation.stream or None,
     }
-    if conversation.system:
-        body["system"] = conversation.system
-    if conversation.tools:
-        body["tools"] = [_tool(tool) for tool in conversation.tools]
-        body["tool_choice"] = _choice(conversation)
-    if conversation.answer is not None:
-        body["output_config"] = {"format": {"type": "json_schema", "schema": conversation.answer.schema}}
-    if conversation.temperature is not None:
-        body["temperature"] = conversation.temperature
-    if conversation.stop:
-        body["stop_sequences"] = list(conversation.stop)
-    if conversation.stream:
-        body["stream"] = True
-    return write(body | dict(conversation.extra))
+    return write_body(fields, conversation.extra)
 
 
 def _messages(turns: tuple[Turn, ...]) -> list[dict[str, Any]]:
@@ -60,8 +55,7 @@ def _content(turn: Turn) -> Any:
             result: dict[str, Any] = {"type": "tool_result", "tool_use_id": turn.call_id, "content": turn.text}
             return [result | ({"is_error": True} if turn.failed else {})]
         case FromModel():
-            kept = read_any(turn.kept.body) if turn.kept is not None and turn.kept.api == "messages" else None
-            if isinstance(kept, list):
+            if (kept := kept_of(turn, "messages")) is not None:
                 return kept
             # An empty block of text is refused, so it is left out.
             said: list[dict[str, Any]] = [{"type": "text", "text": turn.text}] if turn.text else []

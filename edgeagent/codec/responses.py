@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgeagent.codec.conversation import Conversation, FromModel, FromTool, FromUser, ToolOffer, Turn
+from edgeagent.codec.conversation import Conversation, FromModel, FromTool, FromUser, ToolOffer, Turn, kept_of
 from edgeagent.codec.failures import failure_in
-from edgeagent.codec.json_text import read_any, write
+from edgeagent.codec.json_text import write_body
 from edgeagent.codec.reading import Broken, CallPieces, Reading, fields, lacking, objects, usage_of, word
 
 # -- a conversation → bytes ------------------------------------------------------------------------------------------
@@ -17,28 +17,22 @@ def encode(conversation: Conversation) -> bytes:
 
     `store` is false, so that the server keeps nothing of it.
     """
-    items = [item for turn in conversation.turns for item in _items(turn)]
-    body: dict[str, Any] = {"model": conversation.model, "input": items, "store": False}
-    if conversation.system:
-        body["instructions"] = conversation.system
-    if conversation.tools:
-        body["tools"] = [_tool(tool) for tool in conversation.tools]
-        body["tool_choice"] = {"either": "auto", "call": "required", "answer": "none"}[conversation.choice]
-        if conversation.only:
-            body["tool_choice"] = {"type": "function", "name": conversation.only}
-        if not conversation.parallel:
-            body["parallel_tool_calls"] = False
-    if conversation.answer is not None:
-        answer = conversation.answer
-        shape = {"type": "json_schema", "name": answer.name, "schema": answer.schema, "strict": answer.strict}
-        body["text"] = {"format": shape}
-    if conversation.max_tokens:
-        body["max_output_tokens"] = conversation.max_tokens
-    if conversation.temperature is not None:
-        body["temperature"] = conversation.temperature
-    if conversation.stream:
-        body["stream"] = True
-    return write(body | dict(conversation.extra))
+    answer, tools = conversation.answer, conversation.tools
+    shape = answer and {"name": answer.name, "schema": answer.schema, "strict": answer.strict}
+    fields = {
+        "model": conversation.model,
+        "instructions": conversation.system or None,
+        "input": [item for turn in conversation.turns for item in _items(turn)],
+        "tools": [_tool(tool) for tool in tools] or None,
+        "tool_choice": _choice(conversation) if tools else None,
+        "parallel_tool_calls": False if tools and not conversation.parallel else None,
+        "text": shape and {"format": {"type": "json_schema"} | shape},
+        "max_output_tokens": conversation.max_tokens or None,
+        "temperature": conversation.temperature,
+        "store": False,
+        "stream": conversation.stream or None,
+    }
+    return write_body(fields, conversation.extra)
 
 
 def _items(turn: Turn) -> list[Any]:
@@ -48,8 +42,8 @@ def _items(turn: Turn) -> list[Any]:
         case FromTool():
             return [{"type": "function_call_output", "call_id": turn.call_id, "output": turn.text}]
         case FromModel():
-            kept = read_any(turn.kept.body) if turn.kept is not None and turn.kept.api == "responses" else None
-            if isinstance(kept, list):
+            kept: list[Any] | None = kept_of(turn, "responses")
+            if kept is not None:
                 return kept
             # OpenAI takes a plain text here as well; llama.cpp's server takes nothing but parts.
             parts = [{"type": "output_text", "text": turn.text}]
@@ -63,6 +57,12 @@ def _items(turn: Turn) -> list[Any]:
 def _tool(tool: ToolOffer) -> dict[str, Any]:
     offer = {"type": "function", "name": tool.name, "description": tool.about, "parameters": tool.schema}
     return offer | {"strict": tool.strict}  # Left out, this API takes it for true.
+
+
+def _choice(conversation: Conversation) -> Any:
+    if conversation.only:
+        return {"type": "function", "name": conversation.only}
+    return {"either": "auto", "call": "required", "answer": "none"}[conversation.choice]
 
 
 # -- bytes → a reply -------------------------------------------------------------------------------------------------
