@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from edgeagent.driver.device.device import Device, LogIn
 from edgeagent.driver.line.console import Console
 from edgeagent.driver.line.outcome import Done, Failed, NotSent
 from edgeagent.driver.line.profile import load_profile
@@ -119,3 +120,18 @@ def test_a_failure_on_the_last_page_of_a_pager_is_seen(console: Console, tmp_pat
     assert isinstance(failed, Failed)
     assert failed.output.split("\n") == [*pages, "% Error: flash is not usable"]
     assert well == Done("\n".join([*pages, "% Memory used: 12"]))
+
+
+def test_a_device_is_logged_in_to_again_after_its_session_ended(console: Console) -> None:
+    """Also where somebody had left it at the prompt of a password."""
+    console.port.write(b"guest\r")
+    time.sleep(0.5)
+    assert console.look() == "password"
+    console.port.close()
+    device = Device(console.port.settings.identity, "linux", log_in=LogIn("operator", lambda: PASSWORD), mirrored=False)
+    try:
+        assert device.console().run("echo $((6*7))") == Done("42")
+        assert not isinstance(device.console().run("exit", 2), Done)
+        assert device.console().run("echo again") == Done("again")
+    finally:
+        device.close()

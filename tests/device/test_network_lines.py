@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import sys
 import termios
@@ -19,6 +20,7 @@ from edgeagent.driver.line.port import LinkLost, PortSettings, SerialPort
 from edgeagent.driver.line.profile import load_profile
 from edgeagent.errors import DriverUnavailable
 from tests.device import login_device
+from tests.device.conftest import loopback_port
 
 pytestmark = [
     pytest.mark.device,
@@ -47,15 +49,15 @@ def notes(port: SerialPort) -> list[str]:
 
 
 class Bridge:
-    """A ser2net that serves one serial line; it may end and be started again at the same place."""
+    """A ser2net that serves one line; it may end and be started again at the same place."""
 
-    def __init__(self, begin: Callable[..., Any], tcp: int, line: str, folder: Path) -> None:
+    def __init__(self, begin: Callable[..., Any], tcp: int, connector: str, folder: Path) -> None:
         self.place = f"rfc2217://127.0.0.1:{tcp}"
         self._begin = begin
         self._file = folder / "ser2net.yaml"
         self._file.write_text(
             f"%YAML 1.1\n---\nconnection: &con\n  accepter: telnet(rfc2217),tcp,127.0.0.1,{tcp}\n"
-            f"  connector: serialdev,{line},9600n81,local\n  options:\n    kickolduser: true\n"
+            f"  connector: {connector}\n  options:\n    kickolduser: true\n"
         )
         self.target = self.start()
 
@@ -75,7 +77,7 @@ def bridge(start_target: Callable[..., Any], free_port: int, tmp_path: Path) -> 
     line = start_target(
         "busybox login", [sys.executable, str(HERE / "login_device.py"), str(tmp_path / "root"), PASSWORD]
     ).place
-    yield Bridge(start_target, free_port, line, tmp_path), line
+    yield Bridge(start_target, free_port, f"serialdev,{line},9600n81,local", tmp_path), line
 
 
 def test_a_bridge_is_cut_and_healed_sets_the_speed_and_says_that_it_has_no_break(
@@ -107,6 +109,41 @@ def test_a_bridge_is_cut_and_healed_sets_the_speed_and_says_that_it_has_no_break
     said = notes(port)
     assert any("link lost" in note for note in said), said
     assert sum(note.startswith("opened") for note in said) == 2, said
+
+
+def test_a_break_and_a_speed_go_through_a_bridge(
+    start_target: Callable[..., Any], free_port: int, tmp_path: Path, ports: list[SerialPort]
+) -> None:
+    """A pseudo-terminal has no break, so behind the bridge is a second server, which tells what it is asked."""
+    if not (shutil.which("ser2net") or Path("/usr/sbin/ser2net").exists()):
+        pytest.skip("ser2net is missing: run tests/device/setup.sh")
+    behind = loopback_port()
+    command = [sys.executable, "-W", "ignore", str(HERE / "rfc2217_device.py"), str(behind)]
+    device = start_target("RFC 2217 line", command, where="(ready)")
+    served = Bridge(start_target, free_port, f"telnet(rfc2217),tcp,127.0.0.1,{behind}", tmp_path)
+    port = SerialPort(PortSettings(served.place, 57_600))
+    ports.append(port)
+    port.reopen(15)
+    port.write(b"before ")
+    told(device, b"speed 57600")
+    port.send_break(0.2)
+    told(device, b"break begins")
+    told(device, b"break ends")
+    assert any("break for 0.2 s" in note for note in notes(port))
+    port.write(b"after")
+    until = time.monotonic() + 10
+    while b"after" not in port.heard(0):
+        assert time.monotonic() < until, port.heard(0)
+        port.wait(port.offset, 0.2)
+
+
+def told(device: Any, words: bytes) -> None:
+    """Wait until the device has printed this."""
+    until = time.monotonic() + 10
+    while words not in device.printed:
+        assert time.monotonic() < until, device.printed
+        if select.select([device.process.stdout], [], [], 0.2)[0]:
+            device.printed += os.read(device.process.stdout.fileno(), 1_024)
 
 
 def test_a_telnet_server_is_logged_in_to(

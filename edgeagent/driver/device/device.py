@@ -74,6 +74,8 @@ class Device:
         with self._opening:
             silent = self._console is not None and self.port.is_open and self._fell_silent()
             if self._console is not None and self.port.is_open and not silent:
+                if self._log_in is not None and not self._console.person_has_it and self._console.look() == "log_in":
+                    self._prepare(self._console)  # It started again, or ended the session.
                 return self._console
             self.port.reopen(OPEN_S, f"nothing was heard {SILENT_MAX} times: connected anew" if silent else "")
             self._silent, self._heard = 0, self.port.offset
@@ -82,12 +84,17 @@ class Device:
                 self._mirror = Mirror(self._console)
                 with contextlib.suppress(DriverUnavailable, OSError):  # Without a view the device still works.
                     self._mirror.serve_socket(socket_path(self.where))
-            if self._console.enter(ENTER_S) == "log_in" and self._log_in is not None:
-                self._console.log_in(self._log_in.user, self._log_in.password)
-            if self.ready:
-                for command in self.profile.on_entry:
-                    self._console.run(command)
+            self._console.enter(ENTER_S)
+            self._prepare(self._console)
             return self._console
+
+    def _prepare(self, console: Console) -> None:
+        """Log in where that is asked for, and do what is to be done on entry."""
+        if console.state in ("log_in", "password") and self._log_in is not None:
+            console.log_in(self._log_in.user, self._log_in.password)
+        if self.ready:
+            for command in self.profile.on_entry:
+                console.run(command)
 
     def listen(self, hear: Callable[[str], None]) -> Listener:
         """Have every line that the profile's `wake` names told to `hear`, from now until the listener is closed.
