@@ -65,6 +65,7 @@ device-test-linux: $(READY) ## The same with a whole Linux for ARM, which takes 
 	@$(PY) -m pytest tests/device -m "device and slow"
 
 web-test: $(READY) ## Drive the page of `edgeagent serve` in Chromium, on a phone and beside it; PICTURES=FOLDER keeps pictures
+	@$(PY) -m edgeagent model pull smollm2
 	@PYTHON=$(abspath $(PY)) tests/web/setup.sh
 	@PICTURES=$(PICTURES) $(PY) -m pytest tests/web
 

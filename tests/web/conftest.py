@@ -52,6 +52,8 @@ def read_sensor(sensor: Literal["soil", "air"]) -> str:
 agent = Agent("garden", "You water a garden.", (set_valve, read_sensor), budget=Budget(seconds=None))
 '''
 
+TELLER = 'from edgeagent import Agent\n\nagent = Agent("teller", "You tell stories.")\n'
+
 
 def call(tool: str, **arguments: object) -> str:
     """What a model writes to call this tool."""
@@ -62,8 +64,8 @@ class Served:
     """A server in a process of its own, always at the same port."""
 
     def __init__(self, folder: Path, *answers: str) -> None:
-        self.folder = folder
-        (folder / "garden.py").write_text(AGENT)
+        self.folder, self.model = folder, "script:script.json" if answers else "smollm2"
+        (folder / "garden.py").write_text(AGENT if answers else TELLER)
         (folder / "script.json").write_text(json.dumps(answers))
         (folder / "keys").write_text(f"anne {KEY}\n")
         (folder / "keys").chmod(0o600)
@@ -76,7 +78,7 @@ class Served:
     def start(self) -> None:
         """Start it, and return when it is ready."""
         command = [sys.executable, "-m", "edgeagent", "serve", "garden.py", "--port", str(self.port), "--keys", "keys"]
-        command += ["--state", "state", "--model", "script:script.json"]
+        command += ["--state", "state", "--model", self.model]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 command, cwd=self.folder, stderr=log, env={**os.environ, "PYTHONPATH": str(ROOT)}
@@ -110,7 +112,7 @@ HEADERS = {"Authorization": f"Bearer {KEY}"}
 
 @pytest.fixture
 def serve(tmp_path) -> Iterator:
-    """A function that starts a server whose model writes these answers."""
+    """A function that starts a server whose model writes these answers; without any it is SmolLM2."""
     begun: list[Served] = []
 
     def started(*answers: str) -> Served:

@@ -107,6 +107,44 @@ def test_a_log_in_and_a_draft_outlive_reloading_and_a_restart(serve, visit):
     expect(phone.locator("#key")).to_be_visible()
 
 
+@pytest.mark.model
+def test_words_are_shown_as_the_model_writes_them(serve, visit):
+    phone = visit(serve())
+    button(phone, "New session").click()
+    phone.locator("#words").wait_for()
+    phone.evaluate(COUNT_PIECES)
+    say(phone, "Tell me a story about a garden.")
+    expect(phone.locator(".answer:not([aria-live]), .refused").first).to_be_visible(timeout=60_000)
+    assert phone.evaluate("window.pieces") > 3
+    expect(phone.locator("[aria-live=off]")).to_have_count(0)
+
+
+COUNT_PIECES = """() => {
+  window.pieces = 0;
+  new MutationObserver(() => {
+    const live = document.querySelector("li[aria-live=off]");
+    if (live) window.pieces = Math.max(window.pieces, live.querySelectorAll("span").length);
+  }).observe(document.body, { childList: true, subtree: true });
+}"""
+
+
+def test_after_sleep_the_stream_is_opened_anew_and_nothing_is_shown_twice(serve, visit):
+    server = serve("Good evening.", "Good morning.")
+    phone = visit(server)
+    button(phone, "New session").click()
+    say(phone, "Good night.")
+    expect(phone.locator(".answer")).to_have_count(1)
+    phone.clock.install()
+    with phone.expect_request("**/events?since=0"):
+        phone.reload()
+    expect(phone.locator(".answer")).to_have_count(1)
+    with phone.expect_request(re.compile(r"/events\?since=[1-9]")):
+        phone.clock.fast_forward(8 * 3600 * 1000)
+    say(phone, "Are you there?")
+    expect(phone.locator(".answer")).to_have_text([re.compile("^Good evening"), re.compile("^Good morning")])
+    expect(phone.locator(".said")).to_have_count(2)
+
+
 def test_what_comes_from_elsewhere_is_text_and_hides_nothing(serve, visit):
     hostile = "<img src=x onerror=alert(1)><script>alert(2)</script> \u202eevil"
     server = serve(hostile)
