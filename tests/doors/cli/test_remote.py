@@ -15,6 +15,8 @@ import pytest
 
 from tests.driver.remote.peer import OK, calling, chunk, peer, refusing, saying
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[3]
 KEY = "Canary+/7f3a9c52e81b4d60"
 AGENT = '''
@@ -117,7 +119,6 @@ FAILURES = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", FAILURES)
 def test_the_key_is_in_nothing_that_is_written_or_shown(tmp_path, name):
     seen: list[str] = []
