@@ -57,6 +57,10 @@ class OrderedModels:
         with self._lock:
             self._at[ask.effect_id] = place
         driver.submit(ask, answered)
+        with self._lock:
+            is_cancelled = ask.effect_id in self._cancelled
+        if is_cancelled:  # While it was on its way to this one, which may not have known it yet.
+            driver.cancel(ask.effect_id)
 
     def cancel(self, effect_id: int) -> None:
         """Stop the one that is asked; no other is asked then."""

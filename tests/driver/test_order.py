@@ -78,6 +78,21 @@ def test_a_cancelled_ask_is_cancelled_where_it_is_and_asked_of_no_other():
     assert first.cancelled == [4]
 
 
+def test_a_cancellation_on_the_way_to_the_next_model_reaches_it():
+    class Late(Fixed):
+        """Knows an ask only when it has taken it, and is told to cancel it before."""
+
+        def submit(self, effect, post):
+            models.cancel(effect.effect_id)
+            self.cancelled.clear()
+            super().submit(effect, post)
+
+    second, posted = Late(), []
+    models = OrderedModels([("a", Fixed(UNREACHED)), ("b", second)])
+    models.submit(ASK, posted.append)
+    assert (second.cancelled, posted) == ([4], [])
+
+
 def test_all_are_closed_and_described():
     drivers = [Fixed(name="one"), Fixed(name="two")]
     models = OrderedModels([("a", drivers[0]), ("b", drivers[1])])
