@@ -103,6 +103,8 @@ class Exchange:
             carries=asked.api.credential,
         )
         self._transport.start(self._request)
+        if self._is_cancelled:  # While this one was not there yet.
+            self._transport.cancel(self._request)
 
     # -- a receiver ------------------------------------------------------------------------------------------------
 

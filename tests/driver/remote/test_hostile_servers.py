@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import socket
 import threading
 import time
@@ -9,8 +10,12 @@ import tracemalloc
 
 import pytest
 
+from edgeagent.codec.apis import api_called
 from edgeagent.core.events import ModelAnswered, ModelFailed
 from edgeagent.driver.remote import transport
+from edgeagent.driver.remote.endpoint import Endpoint
+from edgeagent.driver.remote.exchange import Asked, Exchange
+from edgeagent.driver.remote.model import RemoteModel
 from tests.driver.remote.asking import SECOND, ask, asking
 from tests.driver.remote.peer import OK, chunk, peer, refusing, saying
 
@@ -181,6 +186,29 @@ def test_a_wait_that_is_longer_than_the_turn_has_is_not_waited_for():
     with peer(refusing(503, b"{}", "Retry-After: 3600")) as served, asking(served.url) as asked:
         assert asked.event().reason == "unavailable"
     assert len(served.requests) == 1
+
+
+def test_an_ask_is_cancelled_while_it_waits_to_be_sent_again():
+    with peer(refusing(429, b"{}", "retry-after-ms: 8000")) as served, asking(served.url) as asked:
+        asked.driver.submit(ask(timeout_ms=60_000), asked.events.put)
+        while not served.requests:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        asked.driver.cancel(1)
+        assert asked.events.get(timeout=5).stop == "cancelled"
+    assert len(served.requests) == 1
+
+
+def test_an_ask_that_is_cancelled_before_it_is_sent_is_cancelled():
+    with peer(stalling()) as served:
+        model = RemoteModel(Endpoint(url=served.url, model="m"))
+        results: queue.SimpleQueue = queue.SimpleQueue()
+        asked = Asked(model.endpoint, api_called("chat"), b"{}", time.monotonic() + 60)
+        exchange = Exchange(asked, model.transport, None, results.put)
+        exchange.cancel()
+        exchange.start()
+        assert results.get(timeout=5).how == "cancelled"
+        model.close()
 
 
 def test_what_has_begun_is_never_asked_again():
