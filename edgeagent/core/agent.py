@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,6 +15,7 @@ from edgeagent.core.budget import Budget, budget_described
 from edgeagent.core.from_user import Place, places_of
 from edgeagent.core.names import check_name, check_tool_name, written_names
 from edgeagent.core.reading import Reading
+from edgeagent.core.say import why_not_said
 from edgeagent.core.values import ToolCall, canonical_json
 from edgeagent.errors import ConfigError, IllegalTransition, ShapeError
 from edgeagent.shape.results import why_no_result
@@ -234,6 +234,11 @@ class Agent:
             raise ConfigError(f"agent {self.name} has {len(self.tools)} tools; {TOOLS_MAX} is the most")
         for each in self.tools:
             _check_tool(each)
+        if any(t.name == RESULT_MORE.name for t in self.tools):
+            raise ConfigError(
+                f"agent {self.name} has a tool called {RESULT_MORE.name}, which reads on in results that were cut: "
+                "rename it with @tool(name=...)"
+            )
         twice = [t.name for t in self.tools if [u.name for u in self.tools].count(t.name) > 1]
         if twice:
             raise ConfigError(f"agent {self.name} has two tools called {twice[0]}: rename one with @tool(name=...)")
@@ -245,8 +250,8 @@ class Agent:
 
     @cached_property
     def by_name(self) -> dict[str, Tool]:
-        """The tools by name."""
-        return {t.name: t for t in self.tools}
+        """The tools by name, and at the end the one that exists only while a result is cut."""
+        return {t.name: t for t in (*self.tools, RESULT_MORE)}
 
     @cached_property
     def tool_names(self) -> tuple[str, ...]:
@@ -351,9 +356,8 @@ def _is_plain(schema: Any) -> bool:
 
 def family_of(agent: Agent) -> Agent:
     """The agent with the tools of its sub-agents beside its own: what its rules speak about."""
-    if len(agent.family) == len(agent.tools):
-        return agent
-    return replace(agent, tools=tuple(agent.family.values()))
+    tools = tuple(t for t in agent.family.values() if t is not RESULT_MORE)
+    return agent if len(tools) == len(agent.tools) else replace(agent, tools=tools)
 
 
 def _is_same(one: Tool, other: Tool) -> bool:
@@ -365,7 +369,9 @@ def _check_tool(each: object) -> None:
         raise ConfigError(f"tools holds {each!r}, which is not a tool: put @tool(idempotent=...) above the function")
     if not each.description:
         raise ShapeError(f"tool {each.name} has no docstring: the model needs one sentence on what it does")
-    _check_say(each)
+    known = [*each.parameters.schema.get("properties", {}), "result"]
+    if wrong := why_not_said(each.say, known):
+        raise ConfigError(f"tool {each.name}: say is {each.say!r}, {wrong}")
     _ = each.from_user  # Compiled now with the shape, so that a ShapeError comes when the agent is loaded.
     reason = why_no_result(each.function)
     if reason:
@@ -395,19 +401,6 @@ def _check_words(each: Tool) -> None:
         raise ConfigError(f"{wrong}notes is {each.notes!r}; it must be a function that gives texts")
 
 
-def _check_say(each: Tool) -> None:
-    """Check that `say` names what there is to say: arguments of the tool, and `result`."""
-    wrong = f"tool {each.name}: say is {each.say!r}, "
-    known = [*each.parameters.schema.get("properties", {}), "result"]
-    try:
-        fields = [name for _, name, _, _ in string.Formatter().parse(each.say) if name is not None]
-    except ValueError as error:
-        raise ConfigError(f"{wrong}whose braces do not match ({error}); write {{{{ for a brace itself") from None
-    for name in fields:
-        if name not in known:
-            raise ConfigError(f"{wrong}and there is no {name or 'name in its braces'}; there are: {', '.join(known)}")
-
-
 def _checked_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options by name. Raises ConfigError for one that is unknown or was forgotten."""
     known = ToolOptions.__annotations__
@@ -434,3 +427,15 @@ def set_timer(
 
 SET_TIMER = set_timer
 """The tool of agents with `timers`; it only answers, and the step makes a SetTimer of its call."""
+
+
+@tool(idempotent=True, effect="read", examples=("Read on.", "Show me the rest of it.", "What comes next?"))
+def result_more(
+    result: Annotated[int | None, msgspec.Meta(ge=1)] = None, at: Annotated[int | None, msgspec.Meta(ge=0)] = None
+) -> str:
+    """Read on in a result that was cut: the last one, or the one of this number; from a place, or where it ended."""
+    raise IllegalTransition("the driver of tools reads what it has kept")
+
+
+RESULT_MORE = result_more
+"""The tool of every agent, while a result is cut. Whoever runs calls gives the next part of what it has kept."""

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from edgeagent.core.agent import Agent, Tool
+from edgeagent.core.agent import RESULT_MORE, Agent, Tool
 from edgeagent.core.budget import after_admission
 from edgeagent.core.condition import why_not_before
 from edgeagent.core.effects import AskUser, CallTool, CancelEffect, Effect
@@ -22,9 +22,10 @@ from edgeagent.core.limits import (
     time_left_ms,
     without_wait,
 )
+from edgeagent.core.more import is_cut, place_wanted
 from edgeagent.core.outside import why_no_timer
 from edgeagent.core.quoting import user_texts
-from edgeagent.core.results import shown_results
+from edgeagent.core.results import with_results
 from edgeagent.core.state import AwaitingCalls, PendingCall, State, Transition, is_held, outstanding
 from edgeagent.core.text import readable
 from edgeagent.core.turn import ask_or_close, close_turn, heard, next_id
@@ -115,14 +116,20 @@ def hold(state: State, effect: CallTool, because: str) -> Transition:
 def _checked(agent: Agent, state: State, call: ToolCall, effect_id: int, batch: tuple[PendingCall, ...]) -> PendingCall:
     """Turn a call as written into a pending one: with canonical arguments, or already answered with what is wrong."""
     tool = agent.by_name.get(call.tool)
-    if tool is None:
+    if tool is None or (tool is RESULT_MORE and not is_cut(state)):
         known = ", ".join(t.written for t in agent.tools)
         return PendingCall(effect_id, call.tool, "{}", answer=refusal_text(f"no tool {call.tool}; {known}"))
     try:
         typed = tool.parameters.decode(call.arguments)
     except ShapeError as error:
         return PendingCall(effect_id, call.tool, "{}", answer=refusal_text(str(error)))
-    arguments = canonical_json(as_written(tool, call.arguments, typed))
+    of = ""
+    if tool is RESULT_MORE:
+        place = place_wanted(agent, state, typed)
+        if isinstance(place, str):
+            return PendingCall(effect_id, call.tool, "{}", answer=refusal_text(place))
+        of, typed = place[0].tool, place[1]
+    arguments = canonical_json(typed if of else as_written(tool, call.arguments, typed))
     broken = why_not_quoted(tool.from_user, call.arguments, user_texts(state)) if tool.from_user else ""
     broken = broken or why_not_before(tool, typed) or why_no_timer(state, tool)
     if broken:
@@ -135,7 +142,7 @@ def _checked(agent: Agent, state: State, call: ToolCall, effect_id: int, batch: 
     if exhausted is not None:
         answer = refusal_text(f"the limit of {exhausted} is reached")
         return PendingCall(effect_id, call.tool, arguments, answer=answer)
-    return PendingCall(effect_id, call.tool, arguments)
+    return PendingCall(effect_id, call.tool, arguments, of=of)
 
 
 def as_written(tool: Tool, read: dict[str, Any], typed: dict[str, Any]) -> dict[str, Any]:
@@ -192,12 +199,12 @@ def with_trouble(state: State, trouble: Outcome | None) -> State:
 
 
 def _calls_done(agent: Agent, state: State, calls: tuple[PendingCall, ...]) -> Transition:
-    shown = shown_results(agent, state, tuple(c.answer or "" for c in calls))
-    results = tuple(Message("tool", text, tool=c.tool) for c, text in zip(calls, shown, strict=True))
-    made = tuple(CallMade(c.tool, c.arguments, text) for c, text in zip(calls, shown, strict=True) if c.ran)
+    state = with_results(agent, state, calls)
+    shown = state.current[-len(calls) :]
+    made = tuple(CallMade(c.tool, c.arguments, m.text) for c, m in zip(calls, shown, strict=True) if c.ran)
     repeated = not made and _were_made(state, calls)
     state = count_answer(state, refused=not made)
-    state = replace(state, current=(*state.current, *results), made=(*state.made, *made))
+    state = replace(state, made=(*state.made, *made))
     # A model that asks for what it already has is in a loop; words are the only way on.
     return ask_or_close(agent, state, "answer" if repeated else "either")
 

@@ -97,7 +97,8 @@ class ToolReturned(msgspec.Struct, frozen=True, array_like=True, tag=5):
 
     `unshown` says why the result has no such form; the tool did its work all the same. Of a very long result `value`
     is the beginning, a list or a text; `total` is then how many elements or characters there were (else 0).
-    `notes` are what befell the way there meanwhile: a line that was lost, opened again, set again.
+    `notes` are what befell the way there meanwhile: a line that was lost, opened again, set again. `kept` is how many
+    characters of the result can be read on later, as in `Kept`; 0 if no more than is shown.
     """
 
     at_ms: int
@@ -108,6 +109,7 @@ class ToolReturned(msgspec.Struct, frozen=True, array_like=True, tag=5):
     total: int = 0
     skew_ms: int = 0
     notes: tuple[str, ...] = ()
+    kept: int = 0
 
 
 class ToolFailed(msgspec.Struct, frozen=True, array_like=True, tag=6):

@@ -42,7 +42,8 @@ class PendingCall(msgspec.Struct, frozen=True, array_like=True):
     `answer` is None until known, `ran` says that it is the tool's own and not a refusal. `because` is why the person
     is asked, `asked_ms` when the waiting began and `expires_ms` when the question lapses. `lost` counts crashes
     while the call or its question was out. `confidence` is how probable the driver held the call to be right, None if
-    it did not say.
+    it did not say. `kept` is the end of what can be read on of its result; `of` names, in a call of `result_more`, the
+    tool whose result it reads on.
     """
 
     effect_id: int
@@ -57,6 +58,8 @@ class PendingCall(msgspec.Struct, frozen=True, array_like=True):
     expires_ms: int = 0
     lost: int = 0
     confidence: float | None = None
+    kept: int = 0
+    of: str = ""
 
 
 class AwaitingCalls(msgspec.Struct, frozen=True, array_like=True, tag=4):
@@ -93,6 +96,24 @@ class Waiting(msgspec.Struct, frozen=True, array_like=True):
     tainted: bool = True
 
 
+class Kept(msgspec.Struct, frozen=True, array_like=True):
+    """A result that can be read on: the model has read its text up to `at`, and it is kept up to `end`.
+
+    The text is the result itself if that is one, and else its canonical JSON; places are counted in characters. Of a
+    list that is read element by element `left` of `elements` are left, else both are 0. `is_text` says that its parts
+    are shown as JSON texts, `turn` is the one in which it was last read.
+    """
+
+    effect_id: int
+    tool: str
+    at: int
+    end: int
+    turn: int
+    is_text: bool = False
+    left: int = 0
+    elements: int = 0
+
+
 class State(msgspec.Struct, frozen=True, array_like=True):
     """Everything that the next step depends on, besides the agent.
 
@@ -106,6 +127,7 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     oldest first, because they were too many. `now_ms` is steady time, which waits and budgets are counted by; the wall
     clock shows `skew_ms` more. `session` is the id that the session began under.
     `done` are the digests of calls that must not be made twice and were made by the session that this was forked from.
+    `kept` are the results in the window that can be read on, those that were read last at the end.
     """
 
     version: int = STATE_VERSION
@@ -136,6 +158,7 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     skew_ms: int = 0
     session: str = ""
     done: tuple[str, ...] = ()
+    kept: tuple[Kept, ...] = ()
 
 
 class Child(msgspec.Struct, frozen=True, array_like=True):

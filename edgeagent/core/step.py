@@ -60,6 +60,7 @@ from edgeagent.core.limits import (
     window_left,
     without_wait,
 )
+from edgeagent.core.more import gone, part_told
 from edgeagent.core.reading import Answer, Calls, Unreadable
 from edgeagent.core.results import told, with_shorter_results
 from edgeagent.core.state import (
@@ -234,8 +235,13 @@ def _on_tool_returned(agent: Agent, state: State, event: ToolReturned) -> Transi
         return state, ()  # Late, twice, or of a call that still waits for its yes.
     state, timers = outside.set_timers(agent, state, returned)
     answer = told(event.value, event.total) if event.total else event.value
+    if event.kept:
+        returned = replace(returned, kept=event.kept)
     if event.unshown:
         answer = canonical_json({"done": f"its result cannot be shown, because {event.unshown}"})
+    if returned.of:
+        state = gone(state, returned) if event.unshown else state
+        answer = part_told(state, returned, answer)
     state, effects = answer_call(agent, state, returned, answer, ran=True)
     return state, (*timers, *effects)
 

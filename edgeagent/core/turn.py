@@ -6,7 +6,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from edgeagent.core.agent import Agent
+from edgeagent.core.agent import RESULT_MORE, Agent
 from edgeagent.core.budget import limit_before_ask, may_close
 from edgeagent.core.context import estimate, exchange_of, fit, tokens_of
 from edgeagent.core.effects import AskModel, Effect, Finish, Say
@@ -21,6 +21,7 @@ from edgeagent.core.limits import (
     tokens_to_write,
     window_left,
 )
+from edgeagent.core.more import is_offered, without_dropped
 from edgeagent.core.quoting import user_texts
 from edgeagent.core.state import AwaitingModel, Finished, Idle, State, Transition
 from edgeagent.core.values import Choice, Message, Outcome
@@ -97,7 +98,7 @@ def ask_model(agent: Agent, state: State, choice: Choice, closing: str, refits: 
     window = window_left(agent, state)
     past = fit(state.past, max(0, window - own - min(ANSWER_TOKENS_MAX, window // 4)), state.density)
     if past is not state.past:
-        state = replace(state, dropped=state.dropped + len(state.past) - len(past), past=past)
+        state = without_dropped(replace(state, dropped=state.dropped + len(state.past) - len(past), past=past))
     state, effect_id = next_id(state)
     tools, narrowed = ((), ()) if choice == "answer" else _offered(agent, state)
     ask = AskModel(
@@ -117,7 +118,7 @@ def ask_model(agent: Agent, state: State, choice: Choice, closing: str, refits: 
 
 def _offered(agent: Agent, state: State) -> tuple[tuple[str, ...], tuple[Narrowed, ...]]:
     """Return the tools that may be called now, and what the user's words leave of their arguments."""
-    tools = agent.tool_names
+    tools = (*agent.tool_names, RESULT_MORE.name) if state.kept and is_offered(agent, state) else agent.tool_names
     if agent.budget.calls_of or session_budget(agent).calls_of:
         tools = tuple(name for name in tools if limit_of_tool(agent, state, name, ()) is None)
     if not agent.quoting:

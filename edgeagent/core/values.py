@@ -24,18 +24,27 @@ TOKEN_BYTES = 3
 """Bytes per token id in `Message.token_ids`, little-endian: vocabularies are far below 2**24."""
 
 
+class Part(msgspec.Struct, frozen=True, array_like=True):
+    """Where in a tool's result a message begins: `effect_id` is that of the call, `start` a place in `Kept`'s text."""
+
+    effect_id: int
+    start: int = 0
+
+
 class Message(msgspec.Struct, frozen=True, array_like=True):
     """One message of the conversation, as the model will see it.
 
     `token_ids` are the ids the model itself wrote (`TOKEN_BYTES` each), kept because text that is
     tokenised again may come out differently and then nothing of the prompt's prefix could be reused.
-    `tool` names the tool whose result this is, or the source that was heard.
+    `tool` names the tool whose result this is, or the source that was heard. `part` is set where the result can be
+    read on.
     """
 
     role: Role
     text: str
     token_ids: bytes = b""
     tool: str = ""
+    part: Part | None = None
 
 
 class Exchange(msgspec.Struct, frozen=True, array_like=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -37,9 +38,14 @@ class CannotShow(Exception):
 
 def result_json(value: Any) -> str:
     """A tool's result as canonical JSON text. Raises CannotShow."""
+    return plain_and_json(value)[1]
+
+
+def plain_and_json(value: Any) -> tuple[Any, str]:
+    """A tool's result as values that JSON has, and its canonical JSON text. Raises CannotShow."""
     try:
-        plain = msgspec.to_builtins(value, builtin_types=BYTES, enc_hook=_foreign)
-        return canonical_json(_plain(plain))
+        plain = _plain(value)
+        return plain, canonical_json(plain)
     except RecursionError:
         raise CannotShow("it is nested too deep, or holds itself") from None
     # The value's own code runs here, so it may raise anything, SystemExit included; the tool has done its work.
@@ -72,22 +78,57 @@ def _foreign(value: Any) -> Any:
     raise CannotShow(f"a {type(value).__name__} has no JSON form")
 
 
+_AS_IT_IS = frozenset((int, bool, type(None)))
+
+
 def _plain(value: Any) -> Any:
+    """The value in types that JSON has. What is so already is not copied: a result may take half of the memory."""
+    kind = type(value)
+    if kind in _AS_IT_IS:
+        return value
+    if kind not in _BUILT_IN:
+        value = msgspec.to_builtins(value, builtin_types=BYTES, enc_hook=_foreign)
     if isinstance(value, float):
         return value if math.isfinite(value) else "NaN" if math.isnan(value) else f"{'-' * (value < 0)}Infinity"
     if isinstance(value, str):
         return readable(value)
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return _plain_list(value)
     if isinstance(value, dict):
-        found = {_key(key): _plain(each) for key, each in value.items()}
-        if len(found) < len(value):
-            raise CannotShow("two of its keys are written alike")
-        return found
+        return _plain_dict(value)
     return told_of_bytes(bytes(value)) if isinstance(value, BYTES) else value
 
 
+_BUILT_IN = frozenset((float, str, list, tuple, dict, *BYTES))
+
+
+def _plain_list(value: list[Any] | tuple[Any, ...]) -> list[Any]:
+    made: list[Any] | None = None if type(value) is list else []
+    for place, each in enumerate(value):
+        plain = _plain(each)
+        if made is None and plain is not each:
+            made = list(value[:place])
+        if made is not None:
+            made.append(plain)
+    return value if made is None and isinstance(value, list) else made or []
+
+
+def _plain_dict(value: dict[Any, Any]) -> dict[str, Any]:
+    made: dict[str, Any] | None = None if type(value) is dict else {}
+    for place, (key, each) in enumerate(value.items()):
+        name, plain = _key(key), _plain(each)
+        if made is None and (name is not key or plain is not each):
+            made = dict(islice(value.items(), place))
+        if made is not None:
+            if name in made:
+                raise CannotShow("two of its keys are written alike")
+            made[name] = plain
+    return value if made is None else made
+
+
 def _key(key: Any) -> str:
+    if type(key) not in _BUILT_IN and type(key) not in _AS_IT_IS:
+        key = msgspec.to_builtins(key, builtin_types=BYTES, enc_hook=_foreign)
     if isinstance(key, str):
         return readable(key)
     if isinstance(key, int | float) or key is None:

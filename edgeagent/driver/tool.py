@@ -12,22 +12,25 @@ import inspect
 import threading
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from edgeagent.core.agent import Tool
+from edgeagent.core.agent import RESULT_MORE, Tool
 from edgeagent.core.condition import why_not_after
 from edgeagent.core.effects import CallTool, Effect
 from edgeagent.core.events import ToolFailed, ToolReturned
+from edgeagent.core.results import NOTE_BYTES
 from edgeagent.core.text import error_text
 from edgeagent.core.values import canonical_json, read_json
 from edgeagent.driver.base import Post
-from edgeagent.driver.result import CannotShow, result_json
+from edgeagent.driver.result import CannotShow, plain_and_json
 from edgeagent.errors import ShapeError
 
 RESULT_BYTES_MAX = 64 * 1024
 """The most of a result that is recorded; of more it is the beginning, and how much there was."""
+
+NOT_KEPT = "the rest of it is not kept any more"
 
 NOTES_MAX = 16
 """Notes of one result; a line that comes and goes leaves more, and the last ones tell enough."""
@@ -36,8 +39,28 @@ LEFT_BEHIND_MAX = 16
 """Calls that may be left behind before no new one is started: something outside hangs, and threads are not free."""
 
 
+class Rests(Protocol):
+    """Keeps results for being read on. A result is its text, as `core.state.Kept` says."""
+
+    def keep(self, effect_id: int, text: str) -> int:
+        """Keep a result that is longer than what is recorded; return of how many characters that was done."""
+
+    def part(self, effect_id: int, at: int) -> str:
+        """Return some of a result from this place on, whether kept or recorded whole; nothing if it is not there."""
+
+
+class Returned(NamedTuple):
+    """What a call came to; `text` is the whole result where only its beginning is in the event."""
+
+    event: ToolReturned | ToolFailed
+    text: str = ""
+
+
 class ToolDriver:
     """Owns the threads that tools run in."""
+
+    rests: Rests | None = None
+    """Where results are kept; without it none can be read on."""
 
     def __init__(self, tools: Mapping[str, Tool]) -> None:
         self._tools = tools
@@ -72,13 +95,33 @@ class ToolDriver:
 
     def _run(self, effect: CallTool, post: Post) -> None:
         started = time.perf_counter_ns()
-        event = _result_of(self._tools[effect.tool], effect)
+        tool = self._tools[effect.tool]
+        returned = Returned(self._part(effect)) if tool is RESULT_MORE else result_of(tool, effect)
         _flush()
         micros = (time.perf_counter_ns() - started) // 1000
         if self._is_first_answer(effect.effect_id):
-            post(msgspec.structs.replace(event, micros=micros, notes=_notes_of(self._tools[effect.tool])))
+            post(msgspec.structs.replace(self._kept(returned), micros=micros, notes=_notes_of(tool)))
         else:
             self._left_behind -= 1
+
+    def _part(self, effect: CallTool) -> ToolReturned:
+        """What `result_more` reads."""
+        wanted = read_json(effect.arguments)
+        piece = self.rests.part(wanted["result"], wanted["at"]) if self.rests is not None else ""
+        if not piece:
+            return ToolReturned(0, effect.effect_id, "null", unshown=NOT_KEPT)
+        return ToolReturned(0, effect.effect_id, canonical_json(piece), kept=len(piece))
+
+    def _kept(self, returned: Returned) -> ToolReturned | ToolFailed:
+        """The event, saying how much of the result can be read on. Keeping it is no time of the tool's."""
+        event = returned.event
+        if self.rests is None or isinstance(event, ToolFailed) or event.kept or event.unshown:
+            return event
+        kept = self.rests.keep(event.effect_id, returned.text) if returned.text else 0
+        if not kept and len(event.value) > NOTE_BYTES:  # What is recorded can be had from there.
+            is_text, is_cut = event.value.startswith('"'), event.total > 0
+            kept = len(read_json(event.value)) if is_text else len(event.value) - is_cut
+        return msgspec.structs.replace(event, kept=kept) if kept else event
 
     def _time_out(self, effect: CallTool, post: Post) -> None:
         if self._is_first_answer(effect.effect_id):
@@ -110,37 +153,38 @@ def _notes_of(tool: Tool) -> tuple[str, ...]:
         return (error_text(error),)
 
 
-def _result_of(tool: Tool, effect: CallTool) -> ToolReturned | ToolFailed:
+def result_of(tool: Tool, effect: CallTool) -> Returned:
+    """Call the tool here and now."""
     try:
         arguments = tool.parameters.decode(read_json(effect.arguments))
     except ShapeError as error:
-        return ToolFailed(0, effect.effect_id, "rejected", str(error))
+        return Returned(ToolFailed(0, effect.effect_id, "rejected", str(error)))
     try:
         returned = tool.function(**arguments)
         if inspect.iscoroutine(returned):
             returned = asyncio.run(returned)
         wrong = why_not_after(tool, arguments, returned)
         if wrong:
-            return ToolFailed(0, effect.effect_id, "rejected", wrong)
+            return Returned(ToolFailed(0, effect.effect_id, "rejected", wrong))
         return _returned(effect.effect_id, returned)
     # The tool is the user's own code and may raise anything, SystemExit included; it must not end the agent.
     except BaseException as error:
-        return ToolFailed(0, effect.effect_id, "raised", error_text(error)[:RESULT_BYTES_MAX])
+        return Returned(ToolFailed(0, effect.effect_id, "raised", error_text(error)[:RESULT_BYTES_MAX]))
 
 
-def _returned(effect_id: int, value: Any) -> ToolReturned:
+def _returned(effect_id: int, value: Any) -> Returned:
     """The tool did its work: that is what is said of it, even where nobody can show what it returned."""
     try:
-        text = result_json(value)
+        plain, text = plain_and_json(value)
     except CannotShow as reason:
-        return ToolReturned(0, effect_id, "null", unshown=str(reason))
-    if len(text.encode()) <= RESULT_BYTES_MAX:
-        return ToolReturned(0, effect_id, text)
-    whole = read_json(text)
-    if isinstance(whole, list) and (beginning := _first_elements(whole)):
-        return ToolReturned(0, effect_id, canonical_json(beginning), total=len(whole))
-    whole = whole if isinstance(whole, str) else text
-    return ToolReturned(0, effect_id, canonical_json(whole[: RESULT_BYTES_MAX // 8]), total=len(whole))
+        return Returned(ToolReturned(0, effect_id, "null", unshown=str(reason)))
+    if len(text) <= RESULT_BYTES_MAX and len(text.encode()) <= RESULT_BYTES_MAX:
+        return Returned(ToolReturned(0, effect_id, text))
+    if isinstance(plain, list) and (elements := _first_elements(plain)):
+        return Returned(ToolReturned(0, effect_id, canonical_json(elements), total=len(plain)), text)
+    whole = plain if isinstance(plain, str) else text
+    beginning = canonical_json(whole[: RESULT_BYTES_MAX // 8])
+    return Returned(ToolReturned(0, effect_id, beginning, total=len(whole)), whole)
 
 
 def _first_elements(whole: list[Any]) -> list[Any]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from edgeagent.core.agent import Agent, Tool
 from edgeagent.core.effects import CallTool, Effect
 from edgeagent.core.events import (
@@ -110,12 +112,17 @@ def _defaults(tool: Tool | None) -> dict[str, Any]:
 
 
 def what_happened(state: State, event: Event) -> tuple[Kind, PendingCall | None]:
-    """Return what kind of position an event is, and the call it is about; `state` is the one before it."""
+    """Return what kind of position an event is, and the call it is about; `state` is the one before it.
+
+    What reads on in a tool's result is that tool's word.
+    """
     match event:
         case UserSaid():
             return "said", None
         case ToolReturned(effect_id=effect_id):
             call = running(state, effect_id)
+            if call is not None and call.of:
+                call = replace(call, tool=call.of, arguments="{}")
             return ("returned" if call else "other"), call
         case ToolFailed(effect_id=effect_id) | EffectLost(effect_id=effect_id):
             call = running(state, effect_id)

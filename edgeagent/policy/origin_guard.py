@@ -19,7 +19,7 @@ from edgeagent.core.agent import Agent, family_of
 from edgeagent.core.effects import AskUser, CallTool, Effect
 from edgeagent.core.events import Event, Heard, ToolFailed, ToolReturned
 from edgeagent.core.quoting import quoted_from_user
-from edgeagent.core.state import State
+from edgeagent.core.state import PendingCall, State
 from edgeagent.core.text import shown
 from edgeagent.core.values import Message, canonical_json, read_json
 from edgeagent.errors import ConfigError
@@ -145,7 +145,7 @@ class OriginGuard:
         if call is None:
             return before
         if kind == "returned" and isinstance(event, ToolReturned):
-            return self._returned(before, call.tool, call.arguments, event.value)
+            return self._returned(before, call, event.value)
         if kind == "failed" and isinstance(event, ToolFailed):
             return self._tainted(before, call.tool)  # The message may be an outsider's too.
         return self._said_no(before, call.tool, state.turn) if kind == "denied" else before
@@ -219,15 +219,17 @@ class OriginGuard:
             raise ConfigError("the labels have changed since this session's snapshot: fold its trace again")
         return read
 
-    def _returned(self, memory: Memory, tool: str, arguments: str, value: str) -> Memory:
-        label = self.labels.tools.get(tool)
+    def _returned(self, memory: Memory, call: PendingCall, value: str) -> Memory:
+        tool, label = call.tool, self.labels.tools.get(call.tool)
         if label is None:
             return memory
         memory = self._tainted(memory, tool)
         if label.confidential:
             memory = memory._replace(confidential=_with(memory.confidential, tool))
+        if call.of:
+            return memory  # A part of a result may begin within a name, so no record is taken from it.
         found, left_out = provenance.records_in(self.labels, tool, value)
-        made = provenance.created_by_argument(self.labels, tool, read_json(arguments))
+        made = provenance.created_by_argument(self.labels, tool, read_json(call.arguments))
         memory = provenance.remembered(memory, (*found, *made))
         return memory._replace(overflowed=1) if left_out else memory
 

@@ -162,6 +162,7 @@ class SentenceTable(Table, frozen=True):
 
     no_tool: str
     nothing_done: str
+    read_on: str
     which: str
     which_of: str
     which_within: str

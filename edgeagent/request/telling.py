@@ -8,6 +8,7 @@ from typing import Any
 from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel
 from edgeagent.core.reading import Calls
+from edgeagent.core.results import with_words_for_more
 from edgeagent.core.values import Message
 from edgeagent.request.answers import cannot, told
 from edgeagent.request.language import SentenceTable
@@ -24,7 +25,7 @@ def told_in(ask: AskModel, agent: Agent) -> str:
     arguments = _arguments_of(ask.messages[place - 1] if place else None, agent, len(results))
     by_name = {tool.name: tool for tool in agent.tools}
     lines = [
-        told(by_name.get(each.tool), each.tool, given, each.text, sentences)
+        told(by_name.get(each.tool), each.tool, given, with_words_for_more(each.text, sentences.read_on), sentences)
         for each, given in zip(results, arguments, strict=True)
     ]
     return "\n".join(lines)

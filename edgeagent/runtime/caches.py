@@ -13,6 +13,8 @@ from edgeagent.driver.llama.kv_head import MAGIC
 from edgeagent.runtime.config import StateSettings
 from edgeagent.runtime.folder import GONE, SNAPSHOT_NAME
 from edgeagent.runtime.keys import KV_NAME
+from edgeagent.runtime.rests import MAGIC as RESULT_MAGIC
+from edgeagent.runtime.rests import RESULTS_NAME
 from edgeagent.trace.caches import Allowance, Kind, YieldingDisk, remove_leftovers
 from edgeagent.trace.snapshot import MAGIC as SNAPSHOT_MAGIC
 
@@ -25,6 +27,13 @@ KINDS = (
     Kind("session memory", f"sessions/*/{KV_NAME}/*.kv", MAGIC),
     Kind("agent memory", f"{KV_NAME}/*.kv", MAGIC),
     Kind("tools' texts", f"{KV_NAME}/texts/*.kv", MAGIC),
+    Kind("half written", f"sessions/*/{RESULTS_NAME}/.*.new"),
+    Kind(
+        "result",
+        f"sessions/*/{RESULTS_NAME}/*",
+        RESULT_MAGIC,
+        loss="only its recorded beginning can be read on",
+    ),
     Kind("snapshot", f"sessions/*/{SNAPSHOT_NAME}", SNAPSHOT_MAGIC, vouches=True),
 )
 """All caches of a state folder. Those that vouch yield last."""
@@ -41,7 +50,7 @@ def state_disk(
 
 def clear_leftovers(directory: Path) -> None:
     """Remove what killed processes have left in a session that nobody else works in, and in what all share."""
-    for folder in (directory, directory / KV_NAME, directory / DOORS_NAME):
+    for folder in (directory, directory / KV_NAME, directory / RESULTS_NAME, directory / DOORS_NAME):
         remove_leftovers(folder)
     clear_shared_leftovers(directory.parent.parent)
 

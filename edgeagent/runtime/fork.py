@@ -18,6 +18,7 @@ from edgeagent.core.events import Forked
 from edgeagent.errors import ConfigError, EdgeAgentError
 from edgeagent.runtime.folder import TRACE_NAME, locked, new_directory, read_about, write_about
 from edgeagent.runtime.recording import effects_of, load_recording
+from edgeagent.runtime.rests import copy_results
 from edgeagent.runtime.stamps import wall_clock_ms
 from edgeagent.runtime.vouched import HeadFile, examine_to_go_on
 from edgeagent.trace.disk import DISK, Disk
@@ -65,6 +66,7 @@ def fork_session(
         fields = {"id": directory.name, "forked_from": f"{source.name}@{count}", "sealed_by": head.seal_id}
         write_about(directory, replace(about, **fields), disk)
         copy_records(source / TRACE_NAME, directory / TRACE_NAME, found, count, disk=disk)
+        copy_results(source, directory, found.records[:count], disk)
         if made:
             trace, _ = TraceFile.resume(directory / TRACE_NAME, disk=disk, vouch=head.move)
             trace.append(Forked(last.event.at_ms, made, last.event.skew_ms), (), sync=True)

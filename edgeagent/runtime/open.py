@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from edgeagent.core.agent import Agent
 from edgeagent.core.events import ModelAnswered, ModelFailed
 from edgeagent.driver.model import ModelDriver
+from edgeagent.driver.tool import ToolDriver
 from edgeagent.errors import ConfigError
 from edgeagent.policy.table import Row
 from edgeagent.runtime.attached import Attached
@@ -35,6 +36,7 @@ from edgeagent.runtime.model import Model, load_model
 from edgeagent.runtime.operator import operator_policy, recorded_rules, with_rules
 from edgeagent.runtime.rebuild import is_lost, rebuild_about
 from edgeagent.runtime.recording import Recording, changes, load_recording, resolved_spec, with_recorded_limits
+from edgeagent.runtime.rests import KeptResults
 from edgeagent.runtime.resume import resume_session
 from edgeagent.runtime.session import Outside, Session, new_session
 from edgeagent.runtime.vouched import examine_to_go_on
@@ -175,9 +177,11 @@ class Opening:
             limits=limits,
             policy=policy,
         )
-        drivers = drivers_of(agent, model, doors.person)
+        tools = ToolDriver(agent.family)
+        drivers = drivers_of(agent, model, doors.person, tools)
         outside = Outside(doors, disk=_disk(root, settings, doors))
         session = new_session(agent, step_of(agent), drivers, root, beginning, outside)
+        tools.rests = KeptResults(session.directory, outside.disk)
         return self._kept(session, model, settings.model, outside.disk)
 
     def reopen(self, directory: Path) -> Session:
@@ -208,8 +212,10 @@ class Opening:
                 f"with {settings.model.context_tokens}: load it with context_tokens={about.context_tokens}"
             )
         model = self._driver(agent, settings.model, doors, directory.parent.parent, answers_in(found))
-        drivers = drivers_of(agent, model, doors.person)
         outside = Outside(doors, disk=_disk(directory.parent.parent, settings, doors))
+        tools = ToolDriver(agent.family)
+        tools.rests = KeptResults(directory, outside.disk)
+        drivers = drivers_of(agent, model, doors.person, tools)
         session = resume_session(directory, agent, step_of(agent), drivers, request.durability, outside)
         return self._kept(session, model, settings.model, outside.disk)
 

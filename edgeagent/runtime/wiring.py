@@ -171,11 +171,13 @@ def given_template(settings: ModelSettings) -> GivenTemplate | None:
     return GivenTemplate(text, source)
 
 
-def drivers_of(agent: Agent, model: Driver, person: PersonDriver | None = None) -> dict[type, Driver]:
+def drivers_of(
+    agent: Agent, model: Driver, person: PersonDriver | None = None, tools: ToolDriver | None = None
+) -> dict[type, Driver]:
     """Which driver answers which effect."""
     return {
         AskModel: model,
-        CallTool: ToolDriver(agent.family),
+        CallTool: tools or ToolDriver(agent.family),
         AskUser: person or PersonDriver(),
         SetTimer: ClockDriver(),
     }

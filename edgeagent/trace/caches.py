@@ -43,13 +43,15 @@ BLOCK_BYTES = 4_096
 class Kind(NamedTuple):
     """A kind of cache: its files, by a pattern below the state folder, and the bytes with which each begins.
 
-    Of those that vouch for a trace each is small, and they yield last, and only where a trace needs the room.
+    Of those that vouch for a trace each is small, and they yield last, and only where a trace needs the room. `loss` is
+    what it means that one is not kept.
     """
 
     name: str
     pattern: str
     magic: bytes = b""
     vouches: bool = False
+    loss: str = "what it saves is done again next time"
 
 
 class Cache(NamedTuple):
@@ -157,9 +159,9 @@ class YieldingDisk(Disk):
             because = self._written(path, content, size)
         if because and not self._has_told:
             self._has_told = True
-            kinds = (k.name for k in self._kinds if path.is_relative_to(self.root) and path.match(k.pattern))
-            what = f"{next(kinds, 'cache')} {path.name}"
-            self._tell(f"{what} is not kept, so what it saves is done again next time: {because}")
+            kinds = (k for k in self._kinds if path.is_relative_to(self.root) and path.match(k.pattern))
+            kind = next(kinds, Kind("cache", ""))
+            self._tell(f"{kind.name} {path.name} is not kept, so {kind.loss}: {because}")
         return not because
 
     def was_used(self, path: Path) -> None:

@@ -150,16 +150,16 @@ def named_fields(value: Event | Effect) -> dict[str, Any]:
     return {"type": type(value).__name__, **fields}
 
 
-_LATER = frozenset(
-    ("by", "door", "unshown", "total", "skew_ms", "session", "tool", "arguments", "notes", "stays", "asked", "spent")
-)
+_LATER = frozenset(("by", "door", "unshown", "total", "skew_ms", "session", "tool", "arguments", "notes", "stays"))
+_LATER |= {"asked", "spent", "kept"}
 """Fields that were added later, and are told where they say something."""
 
 
 def _fields(value: msgspec.Struct) -> dict[str, Any]:
     told = {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
-    if not told.get("cost", True):
-        del told["cost"]  # Of a `Usage`, which stands inside: added later, as those above.
+    for name in ("cost", "part"):  # Of a `Usage`, of a `Message`, which stand inside: added later, as those above.
+        if not told.get(name, True):
+            del told[name]
     return told
 
 

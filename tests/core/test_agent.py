@@ -228,4 +228,4 @@ def test_a_tool_of_two_agents_is_one_tool_though_each_writes_its_name_differentl
     both = lamp("home.lamp")
     below = Agent(name="below", tools=[both])
     agent = Agent(name="a", tools=[both, lamp("home_lamp"), below.as_tool(description="Ask below.")])
-    assert set(agent.family) == {"home.lamp", "home_lamp", "below"}
+    assert set(agent.family) == {"home.lamp", "home_lamp", "below", "result_more"}

@@ -12,7 +12,7 @@ from edgeagent.core.effects import CallTool
 from edgeagent.core.events import ToolReturned
 from edgeagent.core.values import read_json
 from edgeagent.driver.result import CannotShow, result_json
-from edgeagent.driver.tool import RESULT_BYTES_MAX, _result_of
+from edgeagent.driver.tool import RESULT_BYTES_MAX, result_of
 
 
 class Number(float):
@@ -89,7 +89,7 @@ def test_what_cannot_be_shown_is_done_all_the_same_and_says_why(value: object, b
     with pytest.raises(CannotShow):
         result_json(value)
 
-    event = _result_of(act, CallTool(7, "act", "{}", 5_000))
+    event = result_of(act, CallTool(7, "act", "{}", 5_000)).event
     assert isinstance(event, ToolReturned)
     assert event.unshown
     assert because in event.unshown
@@ -115,7 +115,7 @@ def test_of_a_giant_result_the_beginning_is_recorded_and_how_much_there_was(
         """Act."""
         return value
 
-    event = _result_of(act, CallTool(7, "act", "{}", 5_000))
+    event = result_of(act, CallTool(7, "act", "{}", 5_000)).event
     assert isinstance(event, ToolReturned)
     assert isinstance(read_json(event.value), kept)
     assert event.total == total

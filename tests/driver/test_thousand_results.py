@@ -14,7 +14,7 @@ from edgeagent.core.results import RESULT_TOKENS_MAX
 from edgeagent.core.state import DENSITY_START, State
 from edgeagent.core.step import step
 from edgeagent.core.values import Usage
-from edgeagent.driver.tool import RESULT_BYTES_MAX, _result_of
+from edgeagent.driver.tool import RESULT_BYTES_MAX, result_of
 from tests.core.test_results import AGENT, LOOK, reads
 
 WINDOW = 1_024
@@ -67,7 +67,7 @@ def _outcome_after(kind: Callable[[int], object], size: int) -> str:
     state, _ = step(AGENT, State(), SessionStarted(0, "reader", "", 1, "plain", WINDOW, "0"))
     state, (ask,) = step(AGENT, state, UserSaid(0, "Look."))
     state, (call,) = step(AGENT, state, ModelAnswered(0, ask.effect_id, LOOK, "end", Usage(10, 10, 10)))
-    event = _result_of(look, CallTool(call.effect_id, "look", "{}", 5_000))
+    event = result_of(look, CallTool(call.effect_id, "look", "{}", 5_000)).event
     assert isinstance(event, ToolReturned), "the tool did its work"
     assert len(event.value.encode()) <= RESULT_BYTES_MAX, "so much and no more is read, however much there was"
     state, (ask,) = step(AGENT, state, event)

@@ -47,6 +47,7 @@ from edgeagent.errors import EdgeAgentError, GrammarError
 from edgeagent.grammar.frame import Answer
 from edgeagent.request.calibration_weights import digest_of, fitted_for
 from edgeagent.request.call_odds import probability, sureness
+from edgeagent.request.more import reading_on
 from edgeagent.request.plan import Plan, PlannedCall, plan, signs_of
 from edgeagent.request.said import Spoken
 from edgeagent.request.telling import before_in, or_cannot, request_in, told_in
@@ -316,12 +317,13 @@ class LlamaDriver:
         if ask.messages[-1].role == "tool":
             # Models without a format of their own copy the last call for ever, if they may.
             return "never" if is_call else "only", no_plan if is_call or agent.prose else Plan(text=told_in(ask, agent))
-        if prepared.scorer is None:
+        tools = prepared.tools_of(ask)
+        if prepared.scorer is None or not tools.by_name:
             return "never" if is_call or self._begins_call(prompt, halt) else "only", no_plan
         prepared.hold_prefix(ask.agent, prompt, halt, self._hearing.get("on_progress"))
-        found = plan(
+        found = reading_on(request_in(ask), ask.tools) or plan(
             request_in(ask),
-            prepared.tools[ask.agent].only(ask.tools),
+            tools,
             ModelJudge(prepared.scorer, prompt, halt),
             fitted=self._fitted,
             needed=self._needed.get(ask.agent),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from edgeagent.codec.dialects.family import Family
-from edgeagent.core.agent import Agent
+from edgeagent.core.agent import Agent, family_of
 from edgeagent.core.effects import AskModel
 from edgeagent.core.from_user import Narrowed
 from edgeagent.driver.llama.constraint_llg import check_calls
@@ -22,6 +22,7 @@ from edgeagent.errors import GrammarError, ModelError
 from edgeagent.grammar.calls import calls_of, grammar_of
 from edgeagent.grammar.frame import Answer
 from edgeagent.request.meaning import Meaning
+from edgeagent.request.more import declared
 from edgeagent.request.tongue import tongue
 from edgeagent.request.tools import Tools
 
@@ -53,8 +54,12 @@ class Prepared:
 
     def _scorer(self) -> TextScorer:
         """Scores requests behind the texts of all tools of the family."""
-        texts = Tools.of(self.agent.family.values()).texts(self.agent.family)
-        return TextScorer(self._engine, self._template, self.dialect.frame, texts)
+        tools = Tools.of(family_of(self.agent).tools)
+        return TextScorer(self._engine, self._template, self.dialect.frame, tools.texts(tools.by_name))
+
+    def tools_of(self, ask: AskModel) -> Tools:
+        """The declared tools among those that may be called now."""
+        return self.tools[ask.agent].only(declared(ask.tools))
 
     def prove(self) -> None:
         """Do once, without the model, what every ask does. Raises ModelError or GrammarError."""

@@ -22,6 +22,7 @@ from edgeagent.core.values import canonical_json
 from edgeagent.driver.remote.endpoint import Calls
 from edgeagent.grammar.calls import calls_of, grammar_of
 from edgeagent.request.meaning import Meaning
+from edgeagent.request.more import declared, reading_on
 from edgeagent.request.plan import Plan, PlannedCall, plan
 from edgeagent.request.said import Spoken
 from edgeagent.request.telling import before_in, or_cannot, request_in, told_in
@@ -43,14 +44,15 @@ class Planner:
     def planned(self, ask: AskModel) -> Plan:
         """What is to be done: calls, a text that needs no model, or neither, and the model answers in words."""
         agent, is_call = self._agent.by_path[ask.agent], ask.choice == "call"
-        if ask.choice == "answer" or not ask.tools:
+        if ask.choice == "answer" or not (declared(ask.tools) or reading_on(request_in(ask), ask.tools)):
             return Plan()
         if ask.messages[-1].role == "tool":
             # Models without a format of their own copy the last call for ever, if they may.
             return Plan((PlannedCall(ask.tools),)) if is_call else Plan(text="" if agent.prose else told_in(ask, agent))
-        found = plan(
+        tools = self._tools[ask.agent].only(declared(ask.tools))
+        found = reading_on(request_in(ask), ask.tools) or plan(
             request_in(ask),
-            self._tools[ask.agent].only(ask.tools),
+            tools,
             is_open=not is_call,
             before=before_in(ask),
             spoken=Spoken(agent.language, datetime.now().astimezone()),

@@ -17,7 +17,7 @@ from edgeagent.codec.conversation import (
 )
 from edgeagent.codec.dialects.family import Family, plain_message
 from edgeagent.codec.dialects.plain import Plain
-from edgeagent.core.agent import Agent
+from edgeagent.core.agent import RESULT_MORE, Agent
 from edgeagent.core.effects import AskModel
 from edgeagent.core.names import writable
 from edgeagent.core.reading import Answer, Calls
@@ -32,10 +32,10 @@ def conversation_of(ask: AskModel, agent: Agent, endpoint: Endpoint, sampling: S
     """What is sent: the agent's text, the conversation, and the tools that may be called now."""
     turns = tuple(_turns(ask.messages, agent))
     has_calls = any(isinstance(each, FromModel) and each.calls for each in turns)
-    named = agent.tool_names if has_calls else ask.tools  # Servers refuse calls of tools that they are not told.
+    named = _known(ask, agent, turns) if has_calls else ask.tools
     offers = tuple(
         ToolOffer(each.written, each.description, each.parameters.schema)
-        for each in agent.tools
+        for each in agent.by_name.values()
         if each.name in named and (each.name in ask.tools or ask.choice == "answer" or has_calls)
     )
     if ask.closing:
@@ -55,6 +55,12 @@ def conversation_of(ask: AskModel, agent: Agent, endpoint: Endpoint, sampling: S
         temperature=None if "temperature" in omit else sampling.temperature,
         seed=None if "seed" in omit else ask.seed,
     )
+
+
+def _known(ask: AskModel, agent: Agent, turns: tuple[Turn, ...]) -> tuple[str, ...]:
+    """All tools of the conversation: servers refuse calls of tools that they are not told."""
+    called = {call.tool for each in turns if isinstance(each, FromModel) for call in each.calls}
+    return (*agent.tool_names, *({RESULT_MORE.name} & {*ask.tools, *called}))
 
 
 def _turns(messages: Sequence[Message], agent: Agent) -> Iterator[Turn]:

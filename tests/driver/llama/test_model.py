@@ -283,5 +283,28 @@ def test_a_request_that_begins_with_a_prohibition_asks_for_nothing_else(driver):
     assert event.text == "Understood: nothing was done."
 
 
+MORE = (*AGENT.tool_names, "result_more")
+
+
+def test_a_request_to_read_on_is_a_call_without_arguments_while_a_result_is_cut(driver):
+    event = answer(driver, ask("Show me the rest of it.", tools=MORE, choice="either"))
+    call = call_in(event)
+    assert (call.tool, call.arguments) == ("result_more", {})
+
+
+def test_any_other_request_is_served_as_if_nothing_were_cut(driver):
+    event = answer(driver, ask(tools=MORE, choice="either"))
+    alone = answer(driver, ask(choice="either"))
+    assert (event.text, event.scores, event.confidence) == (alone.text, alone.scores, alone.confidence)
+
+
+def test_a_person_is_told_in_their_words_how_a_result_is_read_on(driver):
+    cut = '"one\\ntwo\\n"… (9 of 17 characters left out; result_more {"result":2} reads on)'
+    call = '{"name": "read_sensor", "arguments": {}}'
+    said = (Message("user", "Lies den Sensor."), Message("assistant", call), Message("tool", cut, tool="read_sensor"))
+    event = answer(driver, ask(messages=said, tools=MORE, choice="either"))
+    assert event.text.endswith("(9 of 17 characters left out; mit „Lies weiter“ kommt der Rest)")
+
+
 def test_words_have_no_confidence(driver):
     assert answer(driver, ask("Tell me a joke.", choice="either")).confidence == ()

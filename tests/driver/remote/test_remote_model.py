@@ -11,6 +11,8 @@ from edgeagent.core.events import ModelAnswered, ModelFailed
 from edgeagent.core.reading import Answer, Calls, Unreadable
 from edgeagent.core.values import Message
 from edgeagent.driver.remote.model import Price
+from edgeagent.driver.remote.planned import Planner
+from edgeagent.request.more import READ_ON
 from tests.driver.remote.asking import AGENT, ask, asking
 from tests.driver.remote.peer import OK, calling, chunk, peer, refusing, saying
 
@@ -86,6 +88,23 @@ def test_calls_and_results_go_back_as_calls_and_results():
     (call,) = called["tool_calls"]
     assert (call["function"]["name"], json.loads(call["function"]["arguments"])) == ("set_valve", {"valve": "north"})
     assert result == {"role": "tool", "tool_call_id": call["id"], "content": '"north"'}
+
+
+def test_the_tool_that_reads_on_is_told_while_a_result_is_cut_and_where_it_was_called():
+    read_on = Message("assistant", '{"name": "result_more", "arguments": {}}')
+    messages = (Message("user", "Look."), read_on, Message("tool", '"dry"', tool="result_more"), Message("user", "So?"))
+    with peer(saying("Yes.")) as served, asking(served.url) as asked:
+        asked.event(ask(tools=("look", "result_more")))
+        asked.event(ask(messages=messages, effect_id=2))
+    told = [[each["function"]["name"] for each in body["tools"]] for body in served.bodies]
+    assert told == [["look", "result_more"], ["set_valve", "look", "result_more"]]
+
+
+def test_a_planned_model_reads_on_where_that_is_asked_and_else_does_as_if_nothing_were_cut():
+    offered = (*AGENT.tool_names, "result_more")
+    planner = Planner(AGENT)
+    assert planner.planned(ask("Read on.", tools=offered)) is READ_ON
+    assert planner.planned(ask(tools=offered)) == planner.planned(ask())
 
 
 def test_a_call_without_a_result_is_given_one_since_servers_refuse_it_else():

@@ -1,0 +1,112 @@
+"""What is kept of long results beside a session's trace, and any result's text, part by part.
+
+A result that is recorded whole is read out of the trace, so only longer ones are written here: losing a file costs the
+rest of one result.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from edgeagent.core.events import ToolReturned
+from edgeagent.core.results import KEPT_MAX
+from edgeagent.core.values import read_json
+from edgeagent.errors import TraceError
+from edgeagent.runtime.folder import TRACE_NAME
+from edgeagent.trace.disk import Disk
+from edgeagent.trace.file import examine_file
+from edgeagent.trace.record import Record
+from edgeagent.trace.rotate import archives_of
+
+RESULTS_NAME = "results"
+"""The folder of a session in which its results are, each in a file called like its effect."""
+
+MAGIC = b"edgeagent result\n"
+
+KEPT_BYTES_MAX = 64 << 20
+"""The most of one result that is kept, and of all of a session together."""
+
+PART_BYTES = 4_096
+"""The most of a part that is read at once, and recorded: about twice of what the model is shown of it."""
+
+CHUNK_CHARS = 1 << 20
+
+
+class KeptResults:
+    """The results of one session. Any thread may call."""
+
+    def __init__(self, directory: Path, disk: Disk) -> None:
+        self._directory, self._disk = directory, disk
+        self._lock = threading.Lock()
+
+    def keep(self, effect_id: int, text: str) -> int:
+        """Write a result down; return of how many characters that was done, 0 where there is no room."""
+        content = text.encode()
+        if len(content) > KEPT_BYTES_MAX:
+            content = content[:KEPT_BYTES_MAX].decode(errors="ignore").encode()
+            text = content.decode()
+        with self._lock:
+            self._make_room(len(content))
+            is_kept = self._disk.write_cache(self._path(effect_id), MAGIC, content)
+        return len(text) if is_kept else 0
+
+    def _make_room(self, size: int) -> None:
+        """Let the oldest results go for one of this size: what was read last stays longest in the window, too."""
+        with suppress(OSError):
+            files = sorted((self._directory / RESULTS_NAME).iterdir(), key=lambda p: (len(p.name), p.name))
+            sizes = {path: path.stat().st_size for path in files if path.name.isdecimal()}
+            while len(sizes) >= KEPT_MAX or (sizes and sum(sizes.values()) + size > KEPT_BYTES_MAX):
+                oldest = next(iter(sizes))
+                sizes.pop(oldest)
+                oldest.unlink()
+
+    def part(self, effect_id: int, at: int) -> str:
+        """Return some of a result from this place on; nothing if it is not there any more."""
+        piece = self._part_kept(effect_id, at)
+        if piece is None:
+            piece = self._recorded(effect_id)[at : at + PART_BYTES]
+        return piece.encode()[:PART_BYTES].decode(errors="ignore")
+
+    def _path(self, effect_id: int) -> Path:
+        return self._directory / RESULTS_NAME / str(effect_id)
+
+    def _part_kept(self, effect_id: int, at: int) -> str | None:
+        path = self._path(effect_id)
+        try:
+            with path.open("rb") as file:
+                if file.read(len(MAGIC)) != MAGIC:
+                    return None
+                text = io.TextIOWrapper(file, "utf-8", "replace", newline="")
+                while at > 0 and (skipped := len(text.read(min(at, CHUNK_CHARS)))):
+                    at -= skipped
+                piece = text.read(PART_BYTES)
+        except OSError:
+            return None
+        self._disk.was_used(path)
+        return piece
+
+    def _recorded(self, effect_id: int) -> str:
+        """The text of a result that is recorded whole, or of its beginning."""
+        trace = self._directory / TRACE_NAME
+        for path in (trace, *reversed(archives_of(trace))):
+            with suppress(TraceError, OSError, ValueError):
+                for record in reversed(examine_file(path).records):
+                    event = record.event
+                    if isinstance(event, ToolReturned) and event.effect_id == effect_id:
+                        value = read_json(event.value) if event.value.startswith('"') else event.value
+                        return str(value)
+        return ""
+
+
+def copy_results(source: Path, target: Path, records: Iterable[Record], disk: Disk) -> None:
+    """Give a session the results among these records that another has kept; what finds no room is lost to it."""
+    with suppress(OSError):
+        kept = {path.name: path for path in (source / RESULTS_NAME).iterdir()}
+        for record in records if kept else ():
+            path = kept.get(str(record.event.effect_id)) if isinstance(record.event, ToolReturned) else None
+            if path is not None:
+                disk.write_cache(target / RESULTS_NAME / path.name, path.read_bytes())
