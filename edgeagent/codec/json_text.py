@@ -10,12 +10,13 @@ from typing import Any
 import orjson
 
 from edgeagent.core.text import readable
+from edgeagent.shape.near_zero import why_not_held
 
 DEPTH_MAX = 200
 """The deepest nesting that is read: orjson writes no deeper than 254."""
 
-_LONG_NUMBER = re.compile(rb"\d{19}")
-"""A number that may have more digits than orjson keeps."""
+_OTHER_NUMBER = re.compile(rb"\d{19}|[eE]-\d|\.0{19}")
+"""A number that may have more digits than orjson keeps, or be nearer to zero than a float can say."""
 
 
 def write(value: Any) -> bytes:
@@ -51,8 +52,8 @@ def read_any(content: bytes | str) -> Any:
     content = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
     try:
         value = orjson.loads(content)
-        if _LONG_NUMBER.search(content):
-            value = json.loads(content)
+        if _OTHER_NUMBER.search(content):
+            value = json.loads(content, parse_float=_float)
     except (ValueError, RecursionError):
         try:
             value = _whole(json.loads(content.decode("utf-8", "replace")))
@@ -60,6 +61,11 @@ def read_any(content: bytes | str) -> Any:
             return None
     is_flat = content.count(b"{") + content.count(b"[") <= DEPTH_MAX
     return value if is_flat or _fits(value, DEPTH_MAX) else None
+
+
+def _float(text: str) -> float | str:
+    """The number; as text if it is none that can be kept, so that whoever wants a number refuses it."""
+    return text if why_not_held(text) else float(text)
 
 
 def _fits(value: Any, depth: int) -> bool:

@@ -1,7 +1,7 @@
 """Which JSON value a text is, read strictly: what two readers could understand differently is refused.
 
-Refused: duplicate keys, lone surrogates, NaN and Infinity, numbers outside a float, more than `DEPTH_MAX` levels,
-anything after the value. Integers keep every digit. It knows nothing of types.
+Refused: duplicate keys, lone surrogates, NaN and Infinity, numbers outside a float or nearer to zero than it can say,
+more than `DEPTH_MAX` levels, anything after the value. Integers keep every digit. It knows nothing of types.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, Never
 import msgspec
 
 from edgeagent.errors import ShapeError
+from edgeagent.shape.near_zero import SHORT, why_not_held
 
 # Brackets inside brackets. A call needs fewer than ten; Python's own recursion limit is a thousand.
 DEPTH_MAX = 64
@@ -26,7 +27,8 @@ _KEY = re.compile(r'("(?:[^"\\]|\\.)*")[ \t\n\r]*:', re.DOTALL)
 def parse(text: str | bytes) -> Any:
     """Return the JSON value that the text spells; raise `ShapeError` saying what is wrong and at which byte."""
     content = _as_text(text)
-    if len(content) <= DIGITS_MAX and content.count("{") + content.count("[") <= DEPTH_MAX:
+    is_short = len(content) <= SHORT and "e-" not in content and "E-" not in content
+    if is_short and content.count("{") + content.count("[") <= DEPTH_MAX:
         value = _decoded(content)
         if content.count(":") == _keys(value):
             return value  # Short, flat and one colon a key: nothing below could find anything.
@@ -36,6 +38,8 @@ def parse(text: str | bytes) -> Any:
     if _MANY_DIGITS.search(bare):
         _refuse(f"a number of more than {DIGITS_MAX} digits")
     value = _decoded(content)
+    if why := why_not_held(bare):
+        _refuse(why)
     if bare.count(":") != _keys(value):
         _refuse(f"the key {_first_duplicate(content)} appears twice in one object")
     return value

@@ -6,6 +6,8 @@ from typing import Any
 
 import pydantic
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from edgeagent.errors import ShapeError
 from edgeagent.shape.foreign import foreign
@@ -47,3 +49,40 @@ def test_a_schema_from_elsewhere_passes_numbers_on_as_they_are() -> None:
     node = foreign({"type": "integer", "maximum": 2**80})
     assert node.why_not(2**70, "") == node.why_not(3.0, "") == node.why_not(1e20, "") == ""
     assert node.why_not(2**80 + 1, "a") == f"a: {2**80 + 1} is above the maximum {2**80}"
+
+
+@pytest.mark.parametrize(
+    "text", ["1e-400", "-1E-400", "[2.5e-324]", '{"a":{"b":0.1e-323}}', "2e-324", "4e-324", "7e-324", f"0.{'0' * 330}1"]
+)
+def test_a_number_nearer_to_zero_than_can_be_kept_is_refused_and_not_made_another(text: str) -> None:
+    with pytest.raises(ShapeError, match=r"nearer to 0 than any number that is kept here|so near to 0 that its digits"):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0",
+        "0e-400",
+        "-0.0E-999",
+        "0.000",
+        "5e-324",
+        "4.9e-324",
+        "4.94065645841246544e-324",
+        "1e-320",
+        "2.2250738585072e-308",
+    ],
+)
+def test_zero_and_what_floats_near_zero_are_written_as_are_kept(text: str) -> None:
+    assert parse(text) == float(text)
+    assert parse(f'{{"a": [{text}]}}') == {"a": [float(text)]}
+
+
+def test_a_text_that_looks_like_such_a_number_is_a_text() -> None:
+    assert parse('{"part": "X1e-400", "e-": "1e-400"}') == {"part": "X1e-400", "e-": "1e-400"}
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_every_number_that_a_float_is_is_read_as_itself(number: float) -> None:
+    assert parse(repr(number)) == number
+    assert parse(f"{number:.17e}") == number

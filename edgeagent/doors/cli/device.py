@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import click
@@ -146,10 +147,16 @@ def _arguments_of(written: tuple[str, ...]) -> dict[str, Any]:
         if not equals:
             raise ConfigError(f"{each!r} is not NAME=VALUE")
         try:
-            result[name] = json.loads(value)
+            result[name] = json.loads(value, parse_float=_float)
         except ValueError:
             result[name] = value
     return result
+
+
+def _float(written: str) -> float | str:
+    """The number; one that is too near to 0 to be kept stays a text, which is refused as none."""
+    number = float(written)
+    return number if number or not Decimal(written) else written
 
 
 @device.group()

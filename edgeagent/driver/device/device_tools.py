@@ -27,6 +27,7 @@ from edgeagent.driver.line.outcome import (
 from edgeagent.driver.line.profile import Argument, Command, Profile, Reading
 from edgeagent.driver.line.template import Quoting, anchored, filled, written
 from edgeagent.errors import DriverError, DriverUnavailable, PeerMisbehaved
+from edgeagent.shape.near_zero import why_not_held
 
 WORD_PATTERN = r"[A-Za-z0-9_./:@+=][A-Za-z0-9_./:@+=-]*"
 """What a `word` may be unless the profile says more: no character with a meaning, and no leading minus."""
@@ -181,6 +182,8 @@ def _number(found: re.Match[str] | None, kind: str, text: str, name: str) -> int
     if found is None:
         raise PeerMisbehaved(f"{name} answered {_cut(text)[:200]!r}, which holds no number")
     digits = found.group(1) if found.re.groups else found.group()
+    if kind != "integer" and (why := why_not_held(digits)):
+        raise PeerMisbehaved(f"{name} answered a number that cannot be told: {why}")
     try:
         return int(digits, 0) if kind == "integer" else float(digits)
     except ValueError:
