@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -44,6 +45,19 @@ def models(root: Path | None = None) -> tuple[StoredModel, ...]:
     root = root or store_root()
     names = sorted(path.stem for path in root.glob("*.json")) if root.is_dir() else []
     return tuple(stored for name in names if (stored := stored_model(name, root)) is not None)
+
+
+def lying(root: Path | None = None) -> tuple[tuple[Path, ...], ...]:
+    """The files of each model that lies in the store's folder without having been added: it is used by its path."""
+    root = root or store_root()
+    added = {stored.path for stored in models(root)}
+    found: dict[Path, tuple[Path, ...]] = {}
+    for path in sorted(root.glob("*.gguf")) if root.is_dir() else ():
+        with suppress(ModelError):  # Of one with a part missing it is told when it is used.
+            if path not in added:
+                parts = parts_of(path)
+                found[parts[0]] = parts
+    return tuple(found.values())
 
 
 def stored_model(name: str, root: Path | None = None) -> StoredModel | None:

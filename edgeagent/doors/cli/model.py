@@ -88,6 +88,11 @@ def list_models(as_json: bool) -> None:
     for name, stored in here.items():
         line = f"{name}  {_mb(stored.size_bytes)}  {stored.licence}  {stored.path}"
         _print(store.as_json(stored) | {"stored": True}, as_json, line)
+    for parts in store.lying():
+        size = sum(part.stat().st_size for part in parts)
+        files = f"{len(parts)} files" if len(parts) > 1 else "1 file"
+        row = {"name": str(parts[0]), "size_bytes": size, "files": len(parts), "path": str(parts[0]), "stored": False}
+        _print(row, as_json, f"{parts[0]}  {_mb(size)}  {files}  was not added; use it by this path")
     for name, known in KNOWN.items():
         if name in here:
             continue

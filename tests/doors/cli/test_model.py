@@ -80,6 +80,21 @@ def test_add_list_verify_remove_in_json(gguf: Path, root: Path) -> None:
     assert not (root / "mine.gguf").exists()
 
 
+def test_a_model_in_several_files_that_lies_in_the_store_is_listed_with_the_path_to_use(
+    root: Path,
+) -> None:
+    root.mkdir()
+    parts = [root / f"big-0000{n}-of-00002.gguf" for n in (1, 2)]
+    for part in parts:
+        part.write_bytes(b"GGUF" + bytes(999_996))
+    (row,) = [row for row in rows(run("list", "--json")) if "files" in row]
+    size = sum(part.stat().st_size for part in parts)
+    assert row == {"name": str(parts[0]), "path": str(parts[0]), "size_bytes": size, "files": 2, "stored": False}
+    assert f"{parts[0]}  2 MB  2 files  was not added; use it by this path" in run("list").stdout
+    parts[1].unlink()
+    assert [row for row in rows(run("list", "--json")) if "files" in row] == []
+
+
 def test_add_takes_a_name(gguf: Path) -> None:
     assert rows(run("add", str(gguf), "--name", "other", "--json"))[0]["name"] == "other"
 
