@@ -14,6 +14,8 @@ TEXT_BYTES_MAX = 1 << 20
 """The most of one text of an event, in UTF-8: more than a model reads at once, and far below what a record may have."""
 
 _SURROGATE = re.compile("[\\ud800-\\udfff]")
+_LONE = re.compile("[\\ud800-\\udfff]+")
+_PAIR = re.compile("[\\ud800-\\udbff][\\udc00-\\udfff]")
 _NO_ESCAPE = re.compile("[\\ud800-\\udc7f\\udd00-\\udfff]")
 
 _NOTHING_TO_CLEAN = frozenset({int, bool, float, bytes, type(None)})
@@ -33,7 +35,11 @@ def readable(text: str | bytes) -> str:
         return text
     if _NO_ESCAPE.search(text) is None:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return _LONE.sub(lambda m: "\ufffd" * len(m[0]), _PAIR.sub(_joined, text))
+
+
+def _joined(pair: re.Match[str]) -> str:
+    return pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
 
 def error_text(error: BaseException) -> str:

@@ -131,6 +131,8 @@ def _key(key: Any) -> str:
         key = msgspec.to_builtins(key, builtin_types=BYTES, enc_hook=_foreign)
     if isinstance(key, str):
         return readable(key)
+    if type(key) is int:
+        return str(key)
     if isinstance(key, int | float) or key is None:
         return str(_plain(key)) if isinstance(key, float) else canonical_json(key)
     raise CannotShow(f"a {type(key).__name__} cannot be a key in JSON")

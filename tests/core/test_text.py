@@ -233,3 +233,9 @@ def test_any_other_text_is_kept_only_up_to_a_bound() -> None:
 def test_a_record_that_could_not_be_read_again_is_not_written() -> None:
     with pytest.raises(TraceError, match="is the most of a record"):
         encode_payload(0, GENESIS, UserSaid(0, "x" * 17_000_000), bytes(16))
+
+
+@given(st.text(st.characters(categories=("Cs", "Ll", "So"))))
+def test_surrogates_are_joined_or_replaced_as_a_decoder_of_utf_16_does(text: str) -> None:
+    if any("\ud800" <= char <= "\udc7f" or char > "\udcff" for char in text if "\ud800" <= char <= "\udfff"):
+        assert readable(text) == text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -66,7 +66,9 @@ class Hostile:
             if inner[-1] is Ellipsis:
                 return tuple(self._value(inner[0], name) for _ in range(chance.randrange(3)))
             return tuple(self._value(each, name) for each in inner)
-        if hint is Usage:
+        if hint == Usage | None and chance.random() < 0.5:
+            return None
+        if hint in (Usage, Usage | None):
             return Usage(*(chance.randrange(500) for _ in range(5)))
         if hint is float:
             return chance.choice((0.0, -0.0, 0.5, 1e308, -5e-324))
