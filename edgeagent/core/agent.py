@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Protocol, Required, TypedDict, Unpac
 import msgspec
 
 from edgeagent.core.budget import Budget, budget_described
+from edgeagent.core.declared import check_fields, check_text, check_writable
 from edgeagent.core.from_user import Place, places_of
 from edgeagent.core.names import check_name, check_tool_name, written_names
 from edgeagent.core.reading import Reading
@@ -105,6 +106,7 @@ class Tool:
             return call(arguments)
 
         words = _checked_options(name, options)
+        check_writable(name, schema)
         made = cls(function=function, name=name, description=inspect.cleandoc(about), schema=schema, **words)
         _ = made.parameters
         return made
@@ -221,6 +223,7 @@ class Agent:
 
     def __post_init__(self) -> None:
         """Freeze the collections and check every declaration, so that nothing wrong is found later."""
+        check_fields(self)
         own = (SET_TIMER,) if self.timers and SET_TIMER not in self.tools else ()
         object.__setattr__(self, "tools", (*self.tools, *own))
         object.__setattr__(self, "hears", (self.hears,) if isinstance(self.hears, str) else tuple(self.hears))
@@ -369,6 +372,7 @@ def _check_tool(each: object) -> None:
         raise ConfigError(f"tools holds {each!r}, which is not a tool: put @tool(idempotent=...) above the function")
     if not each.description:
         raise ShapeError(f"tool {each.name} has no docstring: the model needs one sentence on what it does")
+    check_text(f"tool {each.name}: its description", each.description)
     known = [*each.parameters.schema.get("properties", {}), "result"]
     if wrong := why_not_said(each.say, known):
         raise ConfigError(f"tool {each.name}: say is {each.say!r}, {wrong}")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
+import sys
 from itertools import islice
 from typing import Any
 
@@ -62,6 +64,8 @@ def told_of_bytes(content: bytes) -> dict[str, Any]:
 
 
 def _why(value: Any, error: BaseException) -> str:
+    if isinstance(error, ValueError) and "integer string conversion" in str(error):
+        return f"it holds an integer of more than {sys.get_int_max_str_digits()} digits"
     if isinstance(error, CannotShow | TypeError | NotImplementedError):
         return str(error) or f"a {type(value).__name__} has no JSON form"
     return error_text(error)
@@ -72,6 +76,10 @@ def _foreign(value: Any) -> Any:
     for kind in (bool, int, float, str):
         if isinstance(value, kind):
             return kind(value)
+    if isinstance(value, os.PathLike):
+        return readable(os.fspath(value))
+    if type(value).__module__ == "ipaddress":
+        return str(value)
     as_list = getattr(value, "tolist", None)
     if callable(as_list):
         return as_list()
@@ -86,7 +94,9 @@ def _plain(value: Any) -> Any:
     kind = type(value)
     if kind in _AS_IT_IS:
         return value
-    if kind not in _BUILT_IN:
+    if isinstance(value, set | frozenset):
+        return sorted(map(_plain, value), key=canonical_json)  # Their own order is another in every process.
+    if kind not in _BUILT_IN and not isinstance(value, str):  # What a kind of text says of itself is not its text.
         value = msgspec.to_builtins(value, builtin_types=BYTES, enc_hook=_foreign)
     if isinstance(value, float):
         return value if math.isfinite(value) else "NaN" if math.isnan(value) else f"{'-' * (value < 0)}Infinity"

@@ -299,6 +299,11 @@ def _run_file(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except EdgeAgentError:
         raise
+    except SystemExit as error:
+        raise ConfigError(
+            f"{path}, line {_line_in(path, error)}: it ends the program (sys.exit): put that below "
+            '`if __name__ == "__main__":`'
+        ) from error
     # The file is the user's own code and may raise anything; it is their setup that is wrong.
     except Exception as error:
         what = f"{type(error).__name__}: {error}{_remedy(error)}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from ipaddress import ip_address
+from pathlib import Path
 
 import pytest
 
@@ -120,3 +122,27 @@ def test_of_a_giant_result_the_beginning_is_recorded_and_how_much_there_was(
     assert isinstance(read_json(event.value), kept)
     assert event.total == total
     assert len(event.value.encode()) <= RESULT_BYTES_MAX
+
+
+class Other(str):
+    def __str__(self) -> str:
+        return "a lie"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Path("/dev/ttyUSB0"), '"/dev/ttyUSB0"'),
+        (Path("/a\udcff"), '"/a\ufffd"'),
+        (ip_address("fe80::1"), '"fe80::1"'),
+        (frozenset({"b", "a", "c"}), '["a","b","c"]'),
+        (Other("what it is"), '"what it is"'),
+    ],
+)
+def test_what_a_tool_of_a_board_often_returns_has_one_form(value: object, text: str) -> None:
+    assert result_json(value) == text
+
+
+def test_an_integer_with_more_digits_than_python_writes_is_told_so() -> None:
+    with pytest.raises(CannotShow, match=r"it holds an integer of more than \d+ digits"):
+        result_json([10**5_000])

@@ -15,6 +15,7 @@ from edgeagent.errors import ConfigError
 from edgeagent.runtime.door import QuietDoor
 from edgeagent.runtime.open import OpenRequest, open_session
 from edgeagent.runtime.recording import load_recording
+from edgeagent.runtime.wiring import load_agent
 
 
 @tool(idempotent=True, effect="read")
@@ -103,3 +104,9 @@ def test_an_agent_of_a_file_finds_the_settings_beside_it(tmp_path: Path):
     session.close()
     assert door.said == ["Seven."]
     assert session.directory.parent == tmp_path / "state" / "sessions"
+
+
+def test_an_agent_file_that_ends_the_program_is_told_as_the_setup_s_fault(tmp_path):
+    (tmp_path / "a.py").write_text("import sys\n\nsys.exit(3)\n")
+    with pytest.raises(ConfigError, match=r"a\.py, line 3: it ends the program \(sys\.exit\): put that below"):
+        load_agent(str(tmp_path / "a.py"))
