@@ -8,16 +8,16 @@ const en = {
   machine: "This machine", temperature: "Temperature", memory: "Memory", speed: "Tokens a second", noSensor: "no sensor",
   rules: "Tools and rules", noRules: "No rules.", tools: "Tools", effect: "effect", confirmed: "asks before it runs",
   budget: "Budget of this turn", steps: "Steps", tool_calls: "Calls", prompt_tokens: "Prompt tokens",
-  completion_tokens: "Written tokens", seconds: "Seconds", refusals: "Refusals in a row", of: "of", free: "no limit",
+  completion_tokens: "Written tokens", seconds: "Seconds", refusals: "Refusals in a row", of: "of",
   timeline: "Timeline", earlier: "Show earlier records", you: "You", heard: "Heard", timer: "A timer is due",
   question: "May this run?", because: "Why you are asked", approve: "Approve", refuse: "Refuse", expires: "Expires in",
   seconds_: "s", approved: "Approved", notApproved: "Not approved", asked: "Asked a person", runs: "runs …",
   result: "Result", failed: "Failed", refused: "Refused", lost: "Interrupted; it may have happened or not",
   reads: "Reads the prompt", waits: "Waits for the model; before it", stopped: "Stopped", resumed: "Taken up again",
   ended: "Ended", outcome: "Outcome", say: "Your words", send: "Send", stop: "Stop", back: "All sessions",
-  away: "Connection lost; trying again …", here: "Connected", gone: "This session is not there (any more).",
-  records: "records", tokens: "tokens", written: "written", modelFailed: "The model failed",
-  answered: "answered", budgetOut: "budget", cancelled: "cancelled", halted: "halted", unknown: "unknown",
+  away: "Connection lost; trying again …", gone: "This session is not there (any more).",
+  tokens: "tokens", modelFailed: "The model failed",
+  budgetOut: "budget", cancelled: "cancelled", halted: "halted", unknown: "unknown",
 };
 
 const de = {
@@ -28,16 +28,16 @@ const de = {
   machine: "Dieses Gerät", temperature: "Temperatur", memory: "Speicher", speed: "Token je Sekunde", noSensor: "kein Sensor",
   rules: "Werkzeuge und Regeln", noRules: "Keine Regeln.", tools: "Werkzeuge", effect: "Wirkung", confirmed: "fragt vor dem Ausführen",
   budget: "Budget dieser Runde", steps: "Schritte", tool_calls: "Aufrufe", prompt_tokens: "Gelesene Token",
-  completion_tokens: "Geschriebene Token", seconds: "Sekunden", refusals: "Ablehnungen in Folge", of: "von", free: "ohne Grenze",
+  completion_tokens: "Geschriebene Token", seconds: "Sekunden", refusals: "Ablehnungen in Folge", of: "von",
   timeline: "Verlauf", earlier: "Frühere Einträge zeigen", you: "Sie", heard: "Gehört", timer: "Eine Zeitschaltung ist fällig",
   question: "Darf das ausgeführt werden?", because: "Warum Sie gefragt werden", approve: "Erlauben", refuse: "Ablehnen", expires: "Läuft ab in",
   seconds_: "s", approved: "Erlaubt", notApproved: "Nicht erlaubt", asked: "Ein Mensch wird gefragt", runs: "läuft …",
   result: "Ergebnis", failed: "Fehlgeschlagen", refused: "Abgelehnt", lost: "Unterbrochen; es kann geschehen sein oder nicht",
   reads: "Liest die Eingabe", waits: "Wartet auf das Modell; davor", stopped: "Angehalten", resumed: "Wieder aufgenommen",
   ended: "Beendet", outcome: "Ausgang", say: "Ihre Worte", send: "Senden", stop: "Anhalten", back: "Alle Sitzungen",
-  away: "Verbindung verloren; neuer Versuch …", here: "Verbunden", gone: "Diese Sitzung gibt es nicht (mehr).",
-  records: "Einträge", tokens: "Token", written: "geschrieben", modelFailed: "Das Modell hat versagt",
-  answered: "beantwortet", budgetOut: "Budget", cancelled: "abgebrochen", halted: "angehalten", unknown: "unbekannt",
+  away: "Verbindung verloren; neuer Versuch …", gone: "Diese Sitzung gibt es nicht (mehr).",
+  tokens: "Token", modelFailed: "Das Modell hat versagt",
+  budgetOut: "Budget", cancelled: "abgebrochen", halted: "angehalten", unknown: "unbekannt",
 };
 
 export const say = (navigator.language || "en").toLowerCase().startsWith("de") ? de : en;
