@@ -15,6 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from edgeagent.driver.line.console import Console
+from edgeagent.driver.line.mirror import Mirror, socket_path
+from edgeagent.driver.line.port import PortSettings, SerialPort
+from edgeagent.driver.line.profile import load_profile
 from tests.doors.line.terminals import LEAVE, ROOT, a_device, at
 
 pytest.importorskip("serial", reason="pyserial is not installed: pip install edgeagent[serial]")
@@ -172,6 +176,30 @@ def test_a_file_that_nobody_takes_is_given_up_and_the_line_goes_on(device: tuple
         terminal.see(b"was not sent: given up")
         os.write(device[0], b"=> \r\n")
         terminal.see(b"=> ")
+
+
+def test_at_an_agents_line_a_person_breaks_in_is_refused_the_port_and_told_when_the_agent_ends(
+    device: tuple[int, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    port = SerialPort(PortSettings(device[1]))
+    port.open()
+    mirror = Mirror(Console(port, load_profile("generic")))
+    mirror.serve_socket(socket_path(device[1]))
+    try:
+        with at(device[1]) as terminal:
+            terminal.see(b"attached to the agent")
+            terminal.press(b"\x1d")
+            terminal.see(b"you have the console")
+            terminal.press(b"help\r\x14b")
+            terminal.see(b"has its port: for this, end it")
+            assert os.read(device[0], 64) == b"help\r"
+            mirror.close()
+            assert terminal.left() == 1
+            terminal.see(b"the agent that owns the line has ended")
+    finally:
+        mirror.close()
+        port.close()
 
 
 def test_a_line_over_the_network_comes_back(tmp_path: Path) -> None:

@@ -132,6 +132,15 @@ def test_a_view_that_does_not_read_holds_nothing_up(line: tuple[int, str], conso
         time.sleep(0.01)
 
 
+def test_a_view_that_reads_too_slowly_is_kept_and_told_what_it_missed(line: tuple[int, str], mirror: Mirror) -> None:
+    with socket.create_connection(("127.0.0.1", mirror.serve_tcp(0))) as view:
+        for _ in range(8_000):
+            os.write(line[0], b"x" * 1000)  # Much more than may wait for it, and nobody reads.
+        read_until(view, b"bytes not shown: read too slowly")
+        os.write(line[0], b"still here")
+        read_until(view, b"still here")
+
+
 def test_everything_is_in_one_timeline(line: tuple[int, str], console: Console, mirror: Mirror) -> None:
     console.port.write(b"agent")
     os.write(line[0], b"device")

@@ -386,6 +386,20 @@ def test_opening_a_remote_port_sends_no_edge_and_a_reset_is_one_pulse(remote: tu
     port.close()
 
 
+@pytest.mark.filterwarnings("ignore:setDaemon:DeprecationWarning", "ignore:setName:DeprecationWarning")
+def test_a_modem_line_is_switched_and_told(remote: tuple[str, Edges, Any]) -> None:
+    url, edges, _ = remote
+    port = SerialPort(PortSettings(url))
+    port.open()
+    assert hear(port, b"banner\r\n")
+    port.switch("rts")
+    time.sleep(0.2)
+    assert edges.edges == [("rts", False)]
+    assert port.modem_lines() == {"dtr": True, "rts": False, "cts": False, "dsr": False, "cd": False, "ri": False}
+    assert port.timeline()[-1].note == "rts off"
+    port.close()
+
+
 def test_a_line_without_modem_lines_says_so(port: SerialPort) -> None:
     with pytest.raises(DriverUnavailable, match="no DTR line"):
         port.reset()
