@@ -80,7 +80,7 @@ class Lines:
             self._line.append(piece)
             self._held += len(piece)
             if self._held > self._most:  # From here to the line's end nothing is kept.
-                found.append(skipped(f"it is longer than {self._most} bytes", b"".join(self._line)))
+                found.append(skipped(f"it is longer than {self._most} bytes", b"".join(self._line)[: self._most]))
                 self._line = []
 
 

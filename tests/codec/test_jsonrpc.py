@@ -6,7 +6,7 @@ import itertools
 import tracemalloc
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeagent.codec.frames import HEADER_BYTES_MAX, Lengths, Lines, Skipped
@@ -112,6 +112,7 @@ TEXTS = [
 PIECES = st.sampled_from([*TEXTS, *(frame(each, b'{"jsonrpc":"2.0","method":"m"}') for each in FRAMINGS)])
 
 
+@settings(deadline=None)
 @given(st.sampled_from(sorted(FRAMINGS)), st.lists(PIECES, max_size=8), st.data())
 def test_any_bytes_cut_anywhere_give_one_result(framing, pieces, data):
     body = b"".join(pieces)
@@ -233,6 +234,11 @@ def test_progress_is_asked_for_and_understood():
         assert progress_in(Notification("notifications/progress", other)) is None
 
 
+def test_beginning_of_a_long_line_is_recorded_the_same_however_it_is_cut():
+    body = b"x" * 60
+    assert read("lines", body[:51], body[51:], most=50) == read("lines", body, most=50)
+
+
 NAMES = st.sampled_from(["jsonrpc", "id", "method", "params", "result", "error", "code", "message"])
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
@@ -241,6 +247,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(JSON, st.booleans())
 def test_any_json_is_a_message_that_comes_back_or_is_skipped(value, is_likely):
     if is_likely and isinstance(value, dict):
