@@ -61,7 +61,8 @@ class ConsoleMachine(Nudger):
         self._sent = Sent("")
         self._question = ""
         self._torn = False
-        self._unanswered: tuple[str, ...] = ()
+        self._nudges: tuple[str, ...] = ()
+        self._missed = 0
 
     @property
     def _style(self) -> str:
@@ -131,7 +132,7 @@ class ConsoleMachine(Nudger):
         if self._style == "raw_repl":
             yield from self.pause(0.2)  # The traceback comes first; then the raw REPL is left.
             yield from self.send(raw_repl.LEAVE)
-        self._unanswered = ()
+        self._nudges, self._missed = (), 0
         if self._style == "prompt" and self.running:  # What ignores the key may print something like a prompt.
             while self.now < until and self.running:
                 yield from self.look(0.1, until)
@@ -206,7 +207,7 @@ class ConsoleMachine(Nudger):
         if self.person_has_it or self.now >= until:
             yield from self._clear()
             return NotSent("a person took the console" if self.person_has_it else "the time was over before Enter")
-        self.running, self._sent, self._unanswered = command, sent, ()
+        self.running, self._sent, self._nudges, self._missed = command, sent, (), 0
         yield from self.send(self.profile.keys.enter)
         return (yield from self._until_end(until))
 
@@ -284,16 +285,17 @@ class ConsoleMachine(Nudger):
     def _new_prompt(self, quiet_s: float) -> Play[bool]:
         """Ask a prompt that stands there quietly for a new one; nothing else may come of that."""
         before = self.view.last_line
-        if self._unanswered and not late_prompts(self.view, before, self._unanswered):
-            quiet_s = self.profile.settle_s * 4 ** len(self._unanswered)  # It was not reading; it must be surer now.
+        if self._missed and not late_prompts(self.view, before, self._nudges):
+            quiet_s = self.profile.settle_s * 4**self._missed  # It was not reading; it must be surer now.
         if not stands(self.view, self.confirmed) or not (yield from self.quiet(quiet_s)):
             return False
-        if len(self._unanswered) >= NUDGES_MAX:
-            return late_prompts(self.view, before, self._unanswered)
-        for _ in range(2 + len(self._unanswered)):  # Once may be a command that prints a prompt just then.
+        if self._missed >= NUDGES_MAX:
+            return late_prompts(self.view, before, self._nudges)
+        for _ in range(2 + self._missed):  # Once may be a command that prints a prompt just then.
             nudge = self.nudge_keys()
+            self._nudges = (*self._nudges, nudge)  # Also those answered in time: a slow line echoes them in between.
             if not (yield from self.nudged(before, nudge)):
-                self._unanswered = (*self._unanswered, nudge)
+                self._missed += 1
                 return False
         self.confirmed = before
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -123,3 +124,22 @@ def test_a_nudge_that_can_be_seen_is_no_part_of_an_answer() -> None:
     machine = ConsoleMachine(profile, words())
     assert device.carry(machine.run("version", 5.0)) == Done("U-Boot")
     assert device.carry(machine.run("version", 5.0)) == Done("U-Boot")
+
+
+class Lagging(Device):
+    """A device whose line is held up now and then, as that of a busy machine is."""
+
+    chance = random.Random(2)
+
+    def say(self, text: str, after_s: float = 0.0) -> None:
+        """Print, some of it late."""
+        super().say(text, after_s + (self.chance.random() * 0.6 if self.chance.random() < 0.3 else 0.0))
+
+
+def test_the_end_is_seen_on_a_line_that_is_held_up() -> None:
+    """A nudge whose answer came late, between others that were answered in time, left the end unseen for ever."""
+    for _ in range(40):
+        device = Lagging("sw1#", {"show": [[0.1, "one\r\n"], [0.2, "two\r\n"]]})
+        machine = ConsoleMachine(load_profile("generic"), words())
+        for _ in range(4):
+            assert isinstance(device.carry(machine.run("show", 60.0)), Done)
