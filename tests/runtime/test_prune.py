@@ -37,7 +37,7 @@ def pay(bill: int) -> str:
     return f"paid {bill}"
 
 
-PAYER = Agent("payer", "You pay bills.", [pay], timers=2)
+PAYER = Agent("payer", "You pay bills.", [pay], timers=True)
 CALL = json.dumps({"name": "pay", "arguments": {"bill": 1}})
 
 
