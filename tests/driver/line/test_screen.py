@@ -180,3 +180,8 @@ def test_a_secret_never_comes_through_in_any_portions(one: int, two: int, before
     out = redactor.feed(data[:low]) + redactor.feed(data[low:high]) + redactor.feed(data[high:]) + redactor.flush()
     assert secret not in out
     assert len(out) == len(data)
+
+
+def test_the_choice_of_a_character_set_leaves_no_letter_in_the_prompt() -> None:
+    """What `tput sgr0` prints at the end of a coloured prompt."""
+    assert shown(b"\x1b[1mroot@board\x1b(B\x1b[m:~# \x1b)0") == "root@board:~# "
