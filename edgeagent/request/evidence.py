@@ -20,6 +20,9 @@ of it, since of two texts the longer one is always less likely. Chosen on the ev
 WEIGHT_OF_NONE = 3.0
 """Nats that speak for a call of which nothing had to be taken from the request: as for a value that is named."""
 
+STRANGE_MAX = 3
+"""Words that name what nobody knows, above which more make no difference."""
+
 FREE, LEFT_OUT = "free", "left out"
 """Why an argument is not held to anything: the model fills it, or its default stands."""
 
@@ -51,13 +54,18 @@ class Evidence:
     unknown: tuple[str, ...] = ()
     has_unused: bool = False
     """Whether a number or a time is said that no argument takes."""
+    strange: tuple[str, ...] = ()
+    """Words that name something of which neither the tool nor any value speaks."""
+    needs: tuple[str, ...] = ()
+    """The arguments that must be given."""
 
     @property
     def sure(self) -> dict[str, float]:
         """What says how sure the values are; nothing of no request.
 
         `lead` and `said`: by how many nats the least sure value leads, and how many speak for the least said one;
-        `unsaid`: the share of the request that neither the tool nor the values have; `left_out`: optional arguments.
+        `unsaid`: the share of the request that neither the tool nor the values have; `strange`: words that name what
+        nothing has; `left_out`: optional arguments.
         """
         if not self.asked:
             return {}
@@ -66,6 +74,7 @@ class Evidence:
             "lead": min((each.lead for each in self.dealt.values()), default=LEAD_MAX),
             "said": min((each.weight for each in self.dealt.values()), default=WEIGHT_OF_NONE),
             "unsaid": sum(word not in said for word in self.unknown) / len(self.asked),
+            "strange": float(min(len(self.strange), STRANGE_MAX)),
             "left_out": float(sum(why == LEFT_OUT for _, why in self.why)),
         }
 

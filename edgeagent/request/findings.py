@@ -8,30 +8,30 @@ stays free: a small model copies far better than it writes, but what is asked fo
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from edgeagent.core.agent import Tool
 from edgeagent.core.from_user import Narrowed
 from edgeagent.core.values import canonical_json
+from edgeagent.request.contrast import SEVERAL_MAX
 from edgeagent.request.evidence import FREE, LEFT_OUT, Evidence, Open
 from edgeagent.request.language import ENGLISH, SentenceTable, word_set
-from edgeagent.request.lexical import stem, stem_set, stems, weighted_texts, words_of
+from edgeagent.request.lexical import kin, stem, stem_set, stems, weighted_texts, words_of
 from edgeagent.request.mood import points_back
 from edgeagent.request.parts.assign import Candidate
 from edgeagent.request.parts.dates import is_negative, is_past, speaks_of_time
 from edgeagent.request.parts.declared import Argument
+from edgeagent.request.parts.lists import OPTIONS
 from edgeagent.request.parts.numbers import OUTSIDE, OWN, in_unit_of, is_foreign, number_weight
 from edgeagent.request.parts.options import named_options, yes_or_no
+from edgeagent.request.parts.strange import strange_words
 from edgeagent.request.parts.units import UNITS
-from edgeagent.request.parts.words import ARTICLES, PREPOSITIONS
+from edgeagent.request.parts.words import ARTICLES, PREPOSITIONS, Word
 from edgeagent.request.reading import OF_ITS_FORM, Pieces, Reading, fits, is_of_day, pieces_of
-from edgeagent.request.said import spelled_in
+from edgeagent.request.said import spelled_in, tongue_in
 from edgeagent.request.verbs import act_of, options_for
-
-SEVERAL_MAX = 4
-"""The most calls that one sentence with several objects asks for."""
 
 JOINING = frozenset((ENGLISH.numbers.and_, "also", "plus"))
 _FILLING = word_set(ENGLISH.words.indefinite) | {"that", "those", "both"}
@@ -40,7 +40,7 @@ TO_COME = stem_set(ENGLISH.arguments.to_come)
 """Words of tools that have to do with what is to come."""
 
 
-NOT_HELD: Mapping[str, str] = {}
+NOT_HELD: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class _Finding:
     dealt: Candidate | None = None
 
 
-def evidence_of(tool: Tool, request: str, held: Mapping[str, str] = NOT_HELD) -> Evidence:
+def evidence_of(tool: Tool, request: str, held: Mapping[str, Any] = NOT_HELD) -> Evidence:
     """What the request says of the tool's arguments. `held` are options that are settled, by their argument.
 
     Of a tool that changes something nothing that must be given is left to a model, and nothing that is said is dropped:
@@ -85,21 +85,29 @@ def evidence_of(tool: Tool, request: str, held: Mapping[str, str] = NOT_HELD) ->
         why.append((argument.name, LEFT_OUT if left is False else finding.why))
         if left is not False and not is_required:
             given.append(argument.name)
-    unused = [] if questions else _unused(reading, pieces, narrowed)
-    if is_careful:
-        questions += unused
+    return _with_left_over(
+        Evidence(tuple(narrowed), tuple(given), " ".join(questions), _open(pieces), tuple(why), dealt),
+        tool,
+        reading,
+        pieces,
+    )
+
+
+def _with_left_over(found: Evidence, tool: Tool, reading: Reading, pieces: Pieces) -> Evidence:
+    """The evidence with what the request says and nothing has: of a tool that changes something, it is asked about."""
+    request = reading.request
     asked = tuple(dict.fromkeys(stems(request)))
     known = {word for text, _ in weighted_texts(tool) if text != request for word in stems(text)}
-    return Evidence(
-        tuple(narrowed),
-        tuple(given),
-        " ".join(questions),
-        _open(pieces),
-        tuple(why),
-        dealt,
-        asked,
-        tuple(word for word in asked if word not in known),
-        bool(unused),
+    strange = _strange(reading, pieces, found.narrowed, known)
+    unused = [] if found.missing else [*_unused(reading, pieces, found.narrowed), *_in_a_list(reading, pieces, strange)]
+    return replace(
+        found,
+        missing=" ".join(unused[:1]) if unused and tool.effect != "read" else found.missing,
+        asked=asked,
+        unknown=tuple(word for word in asked if word not in known and not kin(word) & known),
+        has_unused=bool(unused),
+        strange=tuple(dict.fromkeys(each.folded for each in strange)),
+        needs=tuple(each.name for each in reading.arguments.values() if each.required),
     )
 
 
@@ -167,6 +175,28 @@ def _unused(reading: Reading, pieces: Pieces, narrowed: Sequence[Narrowed]) -> l
     return []
 
 
+def _strange(reading: Reading, pieces: Pieces, narrowed: Sequence[Narrowed], known: Collection[str]) -> Sequence[Word]:
+    """What the request names and nothing has: no tool's word, no value, no time."""
+    texts = [row[0] for row in pieces.texts.values() if row]
+    lists = [each for each in pieces.lists.values() if each.why != OPTIONS]
+    taken = [*pieces.numbers.values(), *pieces.days.values(), *lists, *texts]
+    spans = [(each.begin, each.end) for each in taken]
+    spans += [(each.begin, each.end) for each in reading.mentions]
+    spans += [(each.begin, each.end) for each in reading.whens]
+    values = {word for _, _, text in narrowed for word in stems(text)}
+    return strange_words(reading.said, {*known, *values}, spans)
+
+
+def _in_a_list(reading: Reading, pieces: Pieces, strange: Sequence[Word]) -> list[str]:
+    """A question about what stands in a row with options of a list, and is none of them."""
+    for row in pieces.lists.values():
+        inside = [each for each in strange if row.why == OPTIONS and row.begin < each.begin and each.end < row.end]
+        if inside:
+            said = spelled_in(reading.request, inside[0].begin, inside[-1].end)
+            return [reading.sentences.what_for.format(said=said)]
+    return []
+
+
 def _is_message(reading: Reading, name: str) -> bool:
     return bool(reading.arguments[name].words & MESSAGES)
 
@@ -191,7 +221,7 @@ def _finding(reading: Reading, pieces: Pieces, argument: Argument) -> _Finding:
         case "option":
             return _of_options(reading, argument)
         case "truth":
-            said = yes_or_no(argument, reading.request, reading.spoken)
+            said = yes_or_no(argument, reading.request, reading.spoken, reading.named)
             return _Finding(False, "") if said is None else _Finding({"enum": [said]}, "said so")
         case "number":
             return _of_number(reading, pieces, argument)
@@ -235,9 +265,15 @@ def _of_number(reading: Reading, pieces: Pieces, argument: Argument) -> _Finding
     if found is not None and found.why != OUTSIDE:
         return _one(found)
     if found is not None or _has_outside(reading, pieces, argument):
-        must = reading.sentences.must_be.format(argument=_spoken(argument), bounds=bounds or reading.sentences.whole)
-        return _Finding(False, "", must)
+        return _Finding(False, "", must_be(argument, reading.request))
     return _Finding(False, "", _which(reading, argument, bounds) if argument.required else "")
+
+
+def must_be(argument: Argument, request: str) -> str:
+    """What is said where a number does not fit its argument."""
+    sentences = tongue_in(request).sentences
+    bounds = _bounds(sentences, argument.schema) or sentences.whole
+    return sentences.must_be.format(argument=_spoken(argument), bounds=bounds)
 
 
 def _has_outside(reading: Reading, pieces: Pieces, argument: Argument) -> bool:

@@ -29,12 +29,17 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WordTable(Table, frozen=True):
-    """Words of any sentence; `before_commands` are those behind which a verb asks for something.
+    """Words of any sentence.
 
-    `real` are words that are a slip of the pen away from others and are none.
+    `kin` are words that mean about the same, with colons between, `related` what is said of a thing and the thing;
+    `before_commands` are those behind which a verb asks for something, and `generic` those that name no thing. `real`
+    are words that are a slip of the pen away from others and are none.
     """
 
     stop: str
+    kin: str
+    related: str
+    generic: str
     articles: str
     prepositions: str
     function: str
@@ -62,6 +67,12 @@ class PatternTable(Table, frozen=True):
     still_asks: str
     disclaims: str
     relative: str
+    announces: str
+    denies_first: str
+    contrasts_first: str
+    contrasts_behind: str
+    excepts: str
+    all_of: str
     joint: str
     verbal: str
     switched_on: str
@@ -126,6 +137,7 @@ class NumberTable(Table, frozen=True):
     ordinals: dict[str, int]
     groups: dict[str, int]
     times: dict[str, int]
+    clocks: list[tuple[str, int]]
     weights: dict[NumberSign, float]
 
 
@@ -155,6 +167,24 @@ class TextTable(Table, frozen=True):
     host: str
     roles: dict[Role, RoleTable]
     weights: dict[TextSign, float]
+
+
+class FollowupTable(Table, frozen=True):
+    """Words of requests that only say what is to be other than before, and patterns of what refers to that."""
+
+    more: str
+    less: str
+    low: str
+    long: str
+    filling: str
+    half: str
+    double: str
+    refers: str
+    points: str
+
+    def compiled(self, name: str) -> re.Pattern[str]:
+        """The expression of this name; capitals make no difference."""
+        return re.compile(getattr(self, name), re.IGNORECASE)
 
 
 class SentenceTable(Table, frozen=True):
@@ -198,6 +228,7 @@ class Language(Table, frozen=True):
     arguments: ArgumentTable
     truth: TruthTable
     polarity: PolarityTable
+    followup: FollowupTable
     numbers: NumberTable
     units: dict[str, list[tuple[str, str]]]
     texts: TextTable

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from edgeagent.core.agent import Tool
@@ -29,6 +29,9 @@ PREFIX_CHARS_MIN = 4
 """`temp` is `temperature`: a word that begins with the whole of another, this long at least, is half a match."""
 
 PREFIX_WEIGHT = 0.5
+
+KIN_WEIGHT = 0.6
+"""How much a word counts that only means about the same: `lamp` for `light`, `warm` for `temperature`."""
 
 _WORD = re.compile(r"[^\W_]+")
 _STOP = word_set(ENGLISH.words.stop)
@@ -70,7 +73,8 @@ class Lexicon:
     def _alike(self, word: str) -> list[tuple[str, float]]:
         """The words of the tools that this word may mean, with how sure that is."""
         whole = [(word, 1.0)] if word in self.rarity else []
-        return whole + [(each, PREFIX_WEIGHT) for each in self.rarity if each != word and is_prefix(each, word)]
+        alike = [(each, PREFIX_WEIGHT) for each in self.rarity if each != word and is_prefix(each, word)]
+        return whole + alike + [(each, KIN_WEIGHT) for each in sorted(kin(word)) if each in self.rarity]
 
     def _weight(self, name: str, alike: Sequence[tuple[str, float]]) -> float:
         words = self.counts[name]
@@ -107,6 +111,26 @@ def stem(word: str) -> str:
             word = rest[:-1] if rest[-1] == rest[-2] and rest[-1] not in "aeiouls" else rest
             break
     return word[:-1] if word.endswith("e") and len(word) > 3 else word
+
+
+def kin(word: str) -> frozenset[str]:
+    """The stems of words that mean about what this stem means, or are said of it: `warm` of a temperature."""
+    return synonyms(word) | _groups(ENGLISH.words.related).get(word, frozenset())
+
+
+def synonyms(word: str) -> frozenset[str]:
+    """The stems of words that mean about what this stem means."""
+    return _groups(ENGLISH.words.kin).get(word, frozenset())
+
+
+@cache
+def _groups(table: str) -> Mapping[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for group in table.split():
+        alike = {stem(each) for each in group.split(":")}
+        for each in alike:
+            found.setdefault(each, set()).update(alike - {each})
+    return {word: frozenset(others) for word, others in found.items()}
 
 
 def stem_set(words: str) -> frozenset[str]:

@@ -20,6 +20,7 @@ _DENIES, _LITTLE = _PATTERNS.compiled("denies"), _PATTERNS.compiled("denies_litt
 _DENIED, _POINTS_BACK = _PATTERNS.compiled("denied"), _PATTERNS.compiled("points_back")
 _AGREES, _REFUSES = _PATTERNS.compiled("agrees"), _PATTERNS.compiled("refuses")
 _RELATIVE = _PATTERNS.compiled("relative")
+_ANNOUNCES = _PATTERNS.compiled("announces")
 _REPORTS = _PATTERNS.compiled("reports")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)")
 
@@ -31,11 +32,21 @@ def forbids(request: str) -> bool:
 
 def is_question(request: str) -> bool:
     """Whether a sentence of the request wants to know something: "can you open it?" does not."""
-    return any(_is_question(each.strip()) for each in _SENTENCE.split(request))
+    return any(_is_question(each.strip()) for each in _SENTENCE.split(own_words(request)))
+
+
+def own_words(request: str) -> str:
+    """The request without the text that it announces, which may ask and deny what it likes: "write: do not open"."""
+    match = _ANNOUNCES.match(request)
+    if match is None:
+        return request
+    end = _SENTENCE.search(request, match.end())
+    return request[: match.end()].rstrip(" :") + (f". {request[end.end() :]}" if end is not None else "")
 
 
 def is_report(request: str) -> bool:
     """Whether the request says how something is or was, and orders nothing behind that: "channel 1 is at 5 V"."""
+    request = own_words(request)
     if _REPORTS.match(request) is None:
         return False
     _, colon, behind = re.split(r"([:;,])", request + ":", maxsplit=1)
@@ -44,7 +55,12 @@ def is_report(request: str) -> bool:
 
 def is_qualified(request: str) -> bool:
     """Whether the request denies, excepts, makes conditional or only compares something: "two degrees warmer"."""
-    return _DENIES.search(_LITTLE.sub(" ", request)) is not None or _RELATIVE.search(request) is not None
+    return denies(request) or _RELATIVE.search(own_words(request)) is not None
+
+
+def denies(request: str) -> bool:
+    """Whether the request denies, excepts or makes something conditional."""
+    return _DENIES.search(_LITTLE.sub(" ", own_words(request))) is not None
 
 
 def denied_in(request: str) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from edgeagent.core.agent import RESULT_MORE
 from edgeagent.request.evidence import Evidence
-from edgeagent.request.plan import Plan, PlannedCall
+from edgeagent.request.planned import Plan, PlannedCall
 
 _WORD = re.compile(r"[^\W_]+")
 

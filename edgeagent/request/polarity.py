@@ -37,6 +37,17 @@ def polarity_of(request: str) -> bool | None:
     return None if on == off else on
 
 
+def polarity_with(named: frozenset[str], request: str) -> bool | None:
+    """Whether the request wants on or off what a tool of such a name does: of `child_lock` to lock is on."""
+    said = set(stems(request))
+    does, undoes = said & named & (_ON | _OFF), said & {other for word in named for other in OPPOSITES.get(word, ())}
+    plainly = {word for word in said & (_ON | _OFF) if word not in does | undoes}
+    switched = _SWITCHED_ON.search(request) is not None, _SWITCHED_OFF.search(request) is not None
+    if not (does or undoes) or plainly or any(switched):
+        return polarity_of(" ".join(word for word in words_of(request) if stem(word) not in does | undoes))
+    return None if does and undoes else bool(does)
+
+
 def is_neutral(name_words: frozenset[str]) -> bool:
     """Whether an argument's name says only that something is on."""
     return bool(name_words & _NEUTRAL)

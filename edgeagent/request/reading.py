@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from edgeagent.core.agent import Tool
@@ -58,13 +59,14 @@ OPTION, OF_ITS_FORM = "option", "of its form"
 
 @dataclass(frozen=True)
 class Reading:
-    """One request for one tool, cut into pieces. `spoken` are the words of the tool.
+    """One request for one tool, cut into pieces. `spoken` are the words of the tool, `named` those of its name.
 
     `is_read` says that so many of its words are known that what is not found is not there.
     """
 
     request: str
     spoken: frozenset[str]
+    named: frozenset[str]
     arguments: Mapping[str, Argument]
     said: Words
     is_read: bool
@@ -81,6 +83,7 @@ class Reading:
         return cls(
             request,
             spoken,
+            frozenset(stems(tool.name)),
             arguments_of(tool.parameters.schema),
             said,
             bool(said.words) and known >= KNOWN_SHARE * len(said.words),
@@ -181,11 +184,20 @@ def _clocks_of(reading: Reading) -> dict[str, Candidate]:
     for argument in reading.arguments.values():
         if argument.kind in ("form", "date"):
             now = now_in(reading.request)
-            told = ((when, value) for when in reading.whens for value in (*exactly(when), *exactly(coming(when, now))))
+            told = ((when, value) for when in reading.whens for value in _readings(reading, when, now))
             found = ((when, value) for when, value in told if fits(argument, value))
             row = [Candidate(value, when.begin, when.end, SPELLED_OUT, "time") for when, value in found]
             rows |= {argument.name: row} if row and is_of_time(argument) else {}
     return _apart(rows)
+
+
+def _readings(reading: Reading, when: When, now: datetime | None) -> Iterator[str]:
+    """A time with its day, on the day when it comes next, and alone where its day is another argument's or the next."""
+    yield from (*exactly(when), *exactly(coming(when, now)))
+    alone = replace(when, day=None, offset="")
+    is_next = when.day is not None and coming(alone, now).day == when.day
+    if when.day is not None and (is_next or any(is_of_day(each) for each in reading.of_kind("date"))):
+        yield from exactly(alone)
 
 
 def _lengths_of(reading: Reading, taken: Sequence[Candidate]) -> dict[str, Candidate]:

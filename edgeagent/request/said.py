@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from edgeagent.request.numerals_of import WORDS_MAX, number_of
+from edgeagent.request.parts.clocks import clock_of, english_clocks
 from edgeagent.request.spelling import meant_by
 from edgeagent.request.tongue import ENGLISH_TONGUE, Tongue, english_words, tongue, tongue_of
 
@@ -86,6 +87,12 @@ class Said(str):
         places = (piece.begin + begin, piece.begin + end) if is_same else (piece.begin, piece.end)
         return Piece(piece.text[begin:end], *places, piece.is_done)
 
+    def followed_by(self, other: Said) -> Said:
+        """This one and another part of the same request behind it, with a space between."""
+        gap = self._pieces[-1].end
+        pieces = (*self._pieces, Piece(" ", gap, gap, True), *other._pieces)
+        return Said.of(pieces, self.original, self.tongue, self.now)
+
     @property
     def as_said(self) -> str:
         """All of it, as it was really said."""
@@ -101,7 +108,14 @@ class Said(str):
         head = begin - self._begins[first] if one.text == self.original[one.begin : one.end] else 0
         tail = self._begins[last] + len(other.text) - end
         tail = tail if other.text == self.original[other.begin : other.end] else 0
-        return self.original[one.begin + head : other.end - tail]
+        places = [(piece.begin, piece.end) for piece in self._pieces[first : last + 1]]
+        places[0] = (one.begin + head, places[0][1])
+        places[-1] = (places[-1][0], other.end - tail)
+        told, end = "", places[0][0]
+        for begin, after in places:  # Between two of them something may have been taken out.
+            told += self.original[end:after] if begin <= end else f" {self.original[begin:after]}"
+            end = max(end, after)
+        return told
 
 
 def said_of(
@@ -141,6 +155,14 @@ def as_said(request: str) -> str:
 def part_of(request: str, begin: int, end: int) -> str:
     """A part of a request, without white space around it."""
     return request.part(begin, end) if isinstance(request, Said) else request[begin:end].strip()
+
+
+def without(request: str, begin: int, end: int) -> str:
+    """A request without what stands from one place to another."""
+    if not isinstance(request, Said):
+        return f"{request[:begin].rstrip()} {request[end:].lstrip()}".strip()
+    parts = [each for each in (request.part(0, begin), request.part(end, len(request))) if each]
+    return parts[0].followed_by(parts[1]) if len(parts) == 2 else parts[0] if parts else request.part(0, 0)
 
 
 def now_in(request: str) -> datetime | None:
@@ -195,9 +217,8 @@ def _clocks(pieces: list[Piece], spoken: Tongue) -> list[Piece]:
     for pattern, more in spoken.clocks:
         for match in list(pattern.finditer(_open(pieces)))[::-1]:
             said = match.groupdict()
-            minutes = int(said["h"]) * 60 + int(said.get("m") or 0) * (-1 if more < 0 and "m" in said else 1)
-            minutes = (minutes + (more if "m" not in said else 0)) % (24 * 60)
-            pieces = _replaced(pieces, *match.span(), f"{minutes // 60}:{minutes % 60:02}")
+            text = clock_of(int(said["h"]), int(said["m"] or 0) if "m" in said else None, more)
+            pieces = _replaced(pieces, *match.span(), text)
     return pieces
 
 
@@ -228,14 +249,16 @@ def _worded(
 
 
 def _respelled(request: str, words: Collection[str]) -> list[Piece]:
-    """English with what is misspelt as it is meant, outside of quotations."""
+    """English with what is misspelt as it is meant, outside of quotations, and with its times of day in digits."""
     found, at = list[Piece](), 0
-    slips = _SLIPS.finditer(request) if words else ()
-    for match in slips:
+    read = [*english_clocks(request)]
+    for match in _SLIPS.finditer(request) if words else ():
         meant = meant_by(match[1], english_words(), words) if match[1] else None
         if meant is not None:
-            begin, end = match.span(1)
-            found += [Piece(request[at:begin], at, begin, True), Piece(meant, begin, end, True)]
+            read.append((*match.span(1), meant))
+    for begin, end, text in sorted(read):
+        if begin >= at:
+            found += [Piece(request[at:begin], at, begin, True), Piece(text, begin, end, True)]
             at = end
     return [*found, Piece(request[at:], at, len(request), True)]
 
@@ -244,7 +267,7 @@ def _in_english(text: str, spoken: Tongue, knows: Callable[[str], bool]) -> str:
     word = text.casefold()
     if not text.isalpha() or (word not in spoken.exact and knows(text)):
         return text
-    found = spoken.english_of(word) or spoken.english_of_parts(word)
+    found = spoken.english_of(word, knows) or spoken.english_of_parts(word, knows)
     if found is None and (meant := meant_by(text, spoken.exact)) is not None:
         return spoken.exact[meant]
     return found or text

@@ -11,8 +11,10 @@ from edgeagent.core.reading import Calls
 from edgeagent.core.results import with_words_for_more
 from edgeagent.core.values import Message
 from edgeagent.request.answers import cannot, told
+from edgeagent.request.followup import Earlier
 from edgeagent.request.language import SentenceTable
-from edgeagent.request.plan import Before, Plan
+from edgeagent.request.plan import Before
+from edgeagent.request.planned import Plan
 from edgeagent.request.said import said_of
 
 
@@ -41,10 +43,29 @@ def or_cannot(planned: Plan, ask: AskModel, agent: Agent) -> Plan:
     return replace(planned, text=cannot(nearest, _sentences(ask, agent)))
 
 
-def before_in(ask: AskModel) -> Before | None:
-    """What the user said before, and what was answered, if that was the last thing that happened."""
-    roles = [message.role for message in ask.messages[-3:]]
-    return Before(ask.messages[-3].text, ask.messages[-2].text) if roles == ["user", "assistant", "user"] else None
+def before_in(ask: AskModel, agent: Agent) -> Before:
+    """What the user said before, and what was answered, if that was the last thing that happened; and the last call."""
+    roles, call = [message.role for message in ask.messages[-3:]], _last_call(ask, agent)
+    if roles != ["user", "assistant", "user"]:
+        return Before(call=call)
+    return Before(ask.messages[-3].text, ask.messages[-2].text, call)
+
+
+def _last_call(ask: AskModel, agent: Agent) -> Earlier | None:
+    """The last call before what the user said, if it stood alone and worked."""
+    if agent.dialect is None:
+        return None
+    said = max((place for place, each in enumerate(ask.messages) if each.role == "user"), default=0)
+    for place in range(said - 1, -1, -1):
+        message = ask.messages[place]
+        reading = agent.dialect.read(message.text) if message.role == "assistant" else None
+        if isinstance(reading, Calls):
+            results = [each.text for each in ask.messages[place + 1 : said] if each.role == "tool"]
+            is_one = len(reading.calls) == len(results) == 1
+            if not is_one or results[0].startswith(('{"error":', '{"refused":')):
+                return None
+            return Earlier(reading.calls[0].tool, reading.calls[0].arguments)
+    return None
 
 
 def request_in(ask: AskModel) -> str:

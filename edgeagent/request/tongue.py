@@ -25,6 +25,9 @@ FILES: Mapping[str, str] = {"de": "german", "es": "spanish", "fr": "french", "it
 COMPOUND_CHARS_MIN = 4
 """The least letters of a part of a compound word: `Wohnzimmer|licht`."""
 
+OTHERS = "others"
+"""The table of what words mean besides, which counts where the agent's tools speak of that."""
+
 LEAD = 1
 """Words by which another language must lead over English to be it: what is in doubt, or mixed, is read as English."""
 
@@ -80,30 +83,43 @@ class Tongue:
     @cached_property
     def exact(self) -> Mapping[str, str]:
         """English by the words of the file."""
-        told = self.table.words.values() if self.table is not None else ()
-        return {form: english for table in told for english, forms in table.items() for form in forms.split()}
+        return {form: english for _, english, form in _forms(self.table)}
 
     @cached_property
     def _by_stem(self) -> Mapping[str, str]:
-        told = {key: table for key, table in self.table.words.items() if key != "function"} if self.table else {}
         found: dict[str, str] = {}
-        for table in told.values():
-            for english, forms in table.items():
-                for form in forms.split():
-                    found.setdefault(self._stem(form), english)
+        for table, english, form in _forms(self.table):
+            if table != "function":
+                found.setdefault(self._stem(form), english)
         return found
 
-    def english_of(self, word: str) -> str | None:
-        """What a word (in small letters) is in English; None where the file does not say."""
-        return self.exact.get(word) or (self._by_stem.get(self._stem(word)) if len(word) > 3 else None)
+    @cached_property
+    def _others(self) -> Mapping[str, Sequence[str]]:
+        """By stem what a word may mean besides."""
+        found: dict[str, list[str]] = {}
+        for english, forms in (self.table.words.get(OTHERS, {}) if self.table is not None else {}).items():
+            for form in forms.split():
+                found.setdefault(self._stem(form.casefold()), []).append(english)
+        return found
 
-    def english_of_parts(self, word: str) -> str | None:
+    def english_of(self, word: str, knows: Callable[[str], bool] = lambda word: False) -> str | None:
+        """What a word (in small letters) is in English; None where the file does not say.
+
+        Of what it may mean it is what the agent's tools speak of, which `knows` tells; else the first.
+        """
+        first = self.exact.get(word) or (self._by_stem.get(self._stem(word)) if len(word) > 3 else None)
+        if self.table is None or (first is not None and all(map(knows, first.split()))):
+            return first
+        others = self._others.get(self._stem(word), ())
+        return next((each for each in others if all(map(knows, each.split()))), first)
+
+    def english_of_parts(self, word: str, knows: Callable[[str], bool] = lambda word: False) -> str | None:
         """What a compound word is in English: of the first two parts that are both known."""
         if self.table is None or not self.table.compounds:
             return None
         for place in range(len(word) - COMPOUND_CHARS_MIN, COMPOUND_CHARS_MIN - 1, -1):
-            first = self.english_of(word[:place]) or self.english_of(word[:place].removesuffix("s"))
-            last = self.english_of(word[place:]) if first else None
+            first = self.english_of(word[:place], knows) or self.english_of(word[:place].removesuffix("s"), knows)
+            last = self.english_of(word[place:], knows) if first else None
             if first and last:
                 return f"{first} {last}"
         return None
@@ -112,7 +128,7 @@ class Tongue:
     def numerals(self) -> Mapping[str, int]:
         """Numbers by their words."""
         pairs = (each.split(":") for each in self.table.numbers.words.split()) if self.table is not None else ()
-        return {word: int(value) for word, value in pairs}
+        return {word.casefold(): int(value) for word, value in pairs}
 
     @cached_property
     def phrases(self) -> Sequence[tuple[re.Pattern[str], Sequence[str]]]:
@@ -170,16 +186,18 @@ def _check(found: Tongue, table: TongueTable, name: str) -> None:
     if not found.numerals:
         raise ConfigError(f"{name}: numbers.words is empty; write pairs such as 'eins:1 zwei:2'")
     twice: dict[str, str] = {}
-    for english, form in _pairs(table):
+    for _, english, form in _forms(table):
         if twice.setdefault(form, english) != english:
             raise ConfigError(f"{name}: {form!r} stands for {twice[form]!r} and for {english!r}; leave one of them")
     _stemmer(table.stems)("x")
 
 
-def _pairs(table: TongueTable) -> Iterator[tuple[str, str]]:
-    for words in table.words.values():
-        for english, forms in words.items():
-            yield from ((english, form) for form in forms.split())
+def _forms(table: TongueTable | None) -> Iterator[tuple[str, str, str]]:
+    """By table the English words and those that mean them, in small letters; not what words mean besides."""
+    for name, words in (table.words if table is not None else {}).items():
+        if name != OTHERS:
+            for english, forms in words.items():
+                yield from ((name, english, form.casefold()) for form in forms.split())
 
 
 @cache

@@ -122,6 +122,14 @@ def test_what_is_denied_excepted_conditional_or_reported_is_never_done(language,
     assert acts(request_) == []
 
 
+@pytest.mark.parametrize(("language", "exception"), rows_of("exceptions"))
+def test_what_an_exception_leaves_is_done_and_no_more(language, exception):
+    request, left_alone = exception
+    calls = plan(request, TOOLS, needed=-99.0).calls
+    assert calls
+    assert left_alone not in str([call.evidence.narrowed for call in calls])
+
+
 @pytest.mark.parametrize(("language", "request_"), rows_of("small_talk"))
 def test_small_talk_changes_nothing(language, request_):
     assert [names for names, _ in acts_of_words(request_)] == []

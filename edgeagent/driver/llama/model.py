@@ -48,7 +48,8 @@ from edgeagent.grammar.frame import Answer
 from edgeagent.request.calibration_weights import digest_of, fitted_for
 from edgeagent.request.call_odds import probability, sureness
 from edgeagent.request.more import reading_on
-from edgeagent.request.plan import Plan, PlannedCall, plan, signs_of
+from edgeagent.request.plan import plan, signs_of
+from edgeagent.request.planned import Plan, PlannedCall
 from edgeagent.request.said import Spoken
 from edgeagent.request.telling import before_in, or_cannot, request_in, told_in
 from edgeagent.trace.disk import DISK, Disk
@@ -328,7 +329,7 @@ class LlamaDriver:
             fitted=self._fitted,
             needed=self._needed.get(ask.agent),
             is_open=not is_call,
-            before=before_in(ask),
+            before=before_in(ask, agent),
             spoken=Spoken(agent.language, prepared.clock()),
         )
         return "never" if found.calls else "only", or_cannot(found, ask, agent)

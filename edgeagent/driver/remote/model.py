@@ -30,7 +30,7 @@ from edgeagent.driver.remote.talk import conversation_of, written
 from edgeagent.driver.remote.transport import Transport
 from edgeagent.errors import EdgeAgentError
 from edgeagent.request.meaning import Meaning
-from edgeagent.request.plan import Plan
+from edgeagent.request.planned import Plan
 
 TOTAL_S = 600.0
 """The most an ask takes where the turn has no limit of time."""

@@ -23,7 +23,8 @@ from edgeagent.driver.remote.endpoint import Calls
 from edgeagent.grammar.calls import calls_of, grammar_of
 from edgeagent.request.meaning import Meaning
 from edgeagent.request.more import declared, reading_on
-from edgeagent.request.plan import Plan, PlannedCall, plan
+from edgeagent.request.plan import plan
+from edgeagent.request.planned import Plan, PlannedCall
 from edgeagent.request.said import Spoken
 from edgeagent.request.telling import before_in, or_cannot, request_in, told_in
 from edgeagent.request.tools import Tools
@@ -54,7 +55,7 @@ class Planner:
             request_in(ask),
             tools,
             is_open=not is_call,
-            before=before_in(ask),
+            before=before_in(ask, agent),
             spoken=Spoken(agent.language, datetime.now().astimezone()),
         )
         return found if found.calls or is_call else or_cannot(found, ask, agent)

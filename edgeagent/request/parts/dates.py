@@ -35,7 +35,8 @@ _CLOCK = (
 _PART_OF_DAY = r"(?:morning|afternoon|evening|night)"
 _ANY_DAY = "|".join(re.sub(r"\?P<\w+>", "?:", each) for each in (*_DAY, *_NAMED_DAY))
 _WHEN = re.compile(
-    rf"(?<![\w/])(?:{_ISO}|(?:{_ANY_DAY})(?: {_PART_OF_DAY})?(?:(?:,| at|,? from)? {_CLOCK})?"
+    rf"(?<![\w/])(?:{_ISO}|(?:every|each|in the) {_PART_OF_DAY},? at {_CLOCK}"
+    rf"|(?:{_ANY_DAY})(?: {_PART_OF_DAY})?(?:(?:,| at|,? from)? {_CLOCK})?"
     rf"|{_CLOCK}(?:(?: on|,)? (?:{_ANY_DAY})(?: {_PART_OF_DAY})?)?)(?![\w/])",
     re.IGNORECASE,
 )
@@ -44,6 +45,7 @@ _TIME = re.compile(
     r"(?<![\w:])(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?(?: ?([ap])\.?m\b|(?: o['’]?clock)? (?:in the |at )([maen]))?",
     re.IGNORECASE,
 )
+_DAYTIME = re.compile(r"\b(?:to)?([maen])(?:orning|fternoon|vening|ight)\b")
 _OFFSET = re.compile(r"\d(Z|[+-]\d{2}:\d{2})$", re.IGNORECASE)
 _ORDER = re.compile(r"\b(y{2,4}|m{1,2}|d{1,2})([-/. ])(y{2,4}|m{1,2}|d{1,2})\2(y{2,4}|m{1,2}|d{1,2})\b", re.IGNORECASE)
 _ORDER_WORDS = re.compile(r"\b(year|month|day)([-/])(year|month|day)\2(year|month|day)\b", re.IGNORECASE)
@@ -200,7 +202,8 @@ def _time_in(text: str) -> tuple[int | None, int]:
     if match is None or (match[2] is None and match[4] is None and match[5] is None):
         return None, 0
     hours, minutes, seconds = int(match[1]), int(match[2] or 0), int(match[3] or 0)
-    half = match[4] or {"m": "a", "a": "p", "e": "p", "n": "p" if hours > 5 else "a"}.get(match[5] or "")
+    said = match[5] or (part[1] if (part := _DAYTIME.search(folded)) is not None else "")
+    half = match[4] or {"m": "a", "a": "p", "e": "p", "n": "p" if hours > 5 else "a"}.get(said)
     if half is not None and match[4] is not None and not 0 < hours <= 12:
         return None, 0
     if half is not None:

@@ -18,6 +18,9 @@ from edgeagent.request.parts.words import Words
 from edgeagent.shape.admits import admits
 from edgeagent.shape.pointer import Document
 
+OPTIONS = "options"
+"""Why a list is one of options that are named."""
+
 ITEMS_MAX = 32
 """More than anybody tells in a sentence."""
 
@@ -89,7 +92,7 @@ def _options(argument: Argument, said: Words) -> Iterator[Candidate]:
     if named:
         named.sort()
         end = named[-1][0] + len(named[-1][1])
-        yield Candidate([option for _, option in named], named[0][0], end, NAMED + len(named), "options")
+        yield Candidate([option for _, option in named], named[0][0], end, NAMED + len(named), OPTIONS)
 
 
 def _place(option: str, said: Words) -> int:

@@ -38,6 +38,11 @@ _LEADS_PART, _HALF = frozenset(("a", "one", "to", "by", "under", "below", "above
 _MINUS, _BETWEEN = word_set(ENGLISH.numbers.minus), word_set(ENGLISH.numbers.between)
 _VARIABLE = re.compile(r"[abnt-z](?![^\W_])")  # `3x`; capitals are units, as in 298K.
 
+_NOTHING_COUNTED = (word_set(ENGLISH.words.prepositions) | word_set(ENGLISH.words.function)) - {"to", "more", "less"}
+_DETERMINERS = word_set(ENGLISH.words.articles) | {"other", "which", "every", "each"}
+
+_BELOW, _ZEROS = frozenset(("below", "under")), ("zero", "0")
+
 WORDS_AROUND = 3
 
 NUMBER_MAX = 10**15
@@ -118,13 +123,28 @@ def _mentions(request: str, spelled: str) -> Iterator[Mention]:
             continue
         if set(parts[place - 1 : place]) & _MINUS:
             value = -abs(value)
+        if token.text in _ZEROS and set(parts[place - 1 : place]) & _BELOW:
+            continue  # "ten degrees below zero"
+        is_below = unit is not None and _is_below_zero(parts[after + 1 : after + 3])
+        value = -abs(value) if is_below else value
         around = (_before(tokens[:place]), _behind(behind))
-        is_weak = token.text == _ONE_WORD and unit is None and not behind
+        is_weak = token.text == _ONE_WORD and token.value is None and unit is None and _is_pronoun(parts, place)
         in_digits = token.text[-1].isdecimal()
-        end = tokens[after - 1].end
+        end = tokens[after + 2 if is_below else after - 1].end
         if unit is not None and (more := part_behind(tokens, after + 1)) is not None:
             value, end = value + more, tokens[after + 3].end
         yield Mention(value * times, unit, *around, in_digits, token.begin, end, money, is_weak)
+
+
+def _is_below_zero(behind: Sequence[str]) -> bool:
+    """Whether the words behind a number and its unit say that it is below zero."""
+    return len(behind) == 2 and behind[0] in _BELOW and behind[1] in _ZEROS
+
+
+def _is_pronoun(parts: Sequence[str], place: int) -> bool:
+    """Whether "one" stands for a thing: nothing that it could count follows, or it is "the one", "this one"."""
+    behind = parts[place + 1 : place + 2]
+    return not behind or behind[0] in _NOTHING_COUNTED or not _DETERMINERS.isdisjoint(parts[place - 1 : place])
 
 
 def _part(tokens: Sequence[Token], place: int) -> Mention | None:

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 
 from edgeagent.core.quoting import names_option
 from edgeagent.request.language import ENGLISH, word_set
-from edgeagent.request.lexical import PREFIX_WEIGHT, is_prefix, stem, stem_set, stems
+from edgeagent.request.lexical import PREFIX_WEIGHT, is_prefix, stem, stem_set, stems, synonyms
 from edgeagent.request.parts.declared import Argument, name_stems
-from edgeagent.request.polarity import is_neutral, polarity_of
+from edgeagent.request.polarity import is_neutral, polarity_with
 from edgeagent.request.said import as_said
+
+ALIKE = 0.3
+"""How much of an option's word is said by one that means about the same: less than by any of its letters."""
 
 _WORD = re.compile(r"[^\W_]+")
 _OPPOSITES = ENGLISH.truth.opposites
@@ -39,8 +42,15 @@ def _share(option: str, said: set[str], request: str) -> float:
     if names_option(option, (request,)):
         return 1.0
     parts = stems(option)
-    found = (1.0 if p in said else PREFIX_WEIGHT if any(is_prefix(p, s) for s in said) else 0.0 for p in parts)
-    return sum(found) / len(parts) if parts else 0.0
+    return sum(_part_share(part, said) for part in parts) / len(parts) if parts else 0.0
+
+
+def _part_share(part: str, said: set[str]) -> float:
+    if part in said:
+        return 1.0
+    if any(is_prefix(part, each) for each in said):
+        return PREFIX_WEIGHT
+    return ALIKE if said & synonyms(part) else 0.0
 
 
 def _is_named(option: str, request: str) -> bool:
@@ -49,10 +59,12 @@ def _is_named(option: str, request: str) -> bool:
     return re.search(behind, request) is not None
 
 
-def yes_or_no(argument: Argument, request: str, spoken: frozenset[str] = frozenset()) -> bool | None:
+def yes_or_no(
+    argument: Argument, request: str, spoken: frozenset[str] = frozenset(), named: frozenset[str] = frozenset()
+) -> bool | None:
     """Whether the request says that this is so, that it is not, or nothing of it.
 
-    `spoken` are the words of the tool, which say nothing of one of its arguments.
+    `spoken` are the words of the tool, which say nothing of one of its arguments; `named` are those of its name.
     """
     spelled = [word.casefold() for word in _WORD.findall(request)]
     words = [stem(word) for word in spelled]
@@ -69,5 +81,5 @@ def yes_or_no(argument: Argument, request: str, spoken: frozenset[str] = frozens
     elif places and all(_DENIES & set(spelled[max(0, place - 3) : place]) for place in places):
         yes, no = False, True
     if not yes and not no and is_neutral(frozenset(parts)):
-        return polarity_of(request)
+        return polarity_with(named, request)
     return None if yes == no else yes

@@ -1,0 +1,110 @@
+"""Doubt: what is asked before a call, where the request does not plainly order just that.
+
+Law: a tool that changes something runs only on a plain order in which nothing is left over.
+"""
+
+from __future__ import annotations
+
+import math
+
+from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED
+from edgeagent.request.clauses import divisions
+from edgeagent.request.lexical import stem, stems, words_of
+from edgeagent.request.mood import denied_in, is_qualified, is_question, is_report
+from edgeagent.request.parts.strange import GENERIC
+from edgeagent.request.parts.words import begins_with_verb
+from edgeagent.request.planned import PlannedCall, in_words, sentences_for
+from edgeagent.request.polarity import OPPOSITES, counterpart, polarity_of, says
+from edgeagent.request.tools import Tools
+from edgeagent.request.verbs import act_of
+
+CLEARLY = 1.0
+"""Nats over what is needed for a call, from which on a part of a request asks for one by itself."""
+
+LEAD_ALONE = 3.0
+"""Nats by which a tool must lead by a model's judgement where no word speaks of it."""
+
+SHORT_WORDS_MAX = 6
+"""Words that say something, of a request that is short."""
+
+OFFERED_MAX = 3
+"""Tools that are named in one question."""
+
+
+def doubt_of(request: str, call: PlannedCall, tools: Tools) -> str:
+    """What to ask before a call that changes something, where the request does not plainly order just that."""
+    sentences = sentences_for(request)
+    if all(tools.by_name[name].effect == "read" for name in call.tools):
+        is_doubted = _is_order(request, call, tools) or _names_another(call, tools)
+        return sentences.shall_i_although.format(call=in_words(call, sentences)) if is_doubted else ""
+    if len(call.tools) > 1:
+        named = [name.replace("_", " ") for name in call.tools[:OFFERED_MAX]]
+        return sentences.which_tool.format(tools=sentences.or_.join(named))
+    if other := _either(request, call, tools):
+        named = [each.replace("_", " ") for each in (call.tools[0], other)]
+        return sentences.which_tool.format(tools=sentences.or_.join(named))
+    is_spoken_of = dict(tools.spoken_of(request))[call.tools[0]] > 0 or _leads(call)
+    if is_spoken_of and not (is_question(request) or is_qualified(request) or is_report(request)):
+        return ""
+    if any(tools.has(call.tools[0], word) for word in denied_in(request)):
+        return sentences.nothing_done
+    sentence = sentences.shall_i if is_spoken_of else sentences.shall_i_although
+    return sentence.format(call=in_words(call, sentences))
+
+
+def _is_order(request: str, call: PlannedCall, tools: Tools) -> bool:
+    """Whether a request that a tool that only reads would answer orders something else, as far as one can tell."""
+    if is_question(request):
+        return False
+    if is_qualified(request) or polarity_of(request) is not None:
+        return True
+    first, spelled = next(iter(stems(request)), ""), words_of(request)
+    is_verb = bool(spelled) and stem(spelled[0]) == first and (first in OPPOSITES or first not in GENERIC)
+    if is_short(call) and (call.evidence.has_unused or (is_verb and not tools.has(call.tools[0], first))):
+        return True
+    return not (act_of(request) == "read" or _is_clear(call))
+
+
+def is_short(call: PlannedCall) -> bool:
+    """Whether the request is as short as a command to a device: in a longer one much may be left over."""
+    return len(call.evidence.asked) <= SHORT_WORDS_MAX
+
+
+def _names_another(call: PlannedCall, tools: Tools) -> bool:
+    """Whether the request names something that only other tools know: of a vent, and not of how hot it is."""
+    if not is_short(call):
+        return False
+    others = [name for name in tools.lexicon.counts if name not in call.tools]
+    done = {word for name in others for word in stems(name)} & OPPOSITES.keys()
+    is_done = any(word in done for word in call.evidence.unknown)
+    return is_done or any(tools.has(name, word) for word in call.evidence.strange for name in others)
+
+
+def is_half(request: str, call: PlannedCall, tools: Tools) -> bool:
+    """Whether a request that orders two things would be answered with one call that changes something."""
+    if tools.by_name[call.tools[0]].effect == "read" or any(" and " in text for _, _, text in call.evidence.narrowed):
+        return False
+    return any(begins_with_verb(one) and begins_with_verb(other) for one, other in divisions(request))
+
+
+def _either(request: str, call: PlannedCall, tools: Tools) -> str:
+    """The tool that does the opposite, where the request says nothing of which of the two is meant."""
+    found = counterpart(tools.by_name[call.tools[0]], tools.by_name.values())
+    if found is None or says(found[1], request):
+        return ""
+    other, scores = found[0].name, dict(call.scores)
+    return other if scores.get(other, -math.inf) >= scores[call.tools[0]] - LEAD_ALONE else ""
+
+
+def _is_clear(call: PlannedCall) -> bool:
+    """Whether it is clear that a call is meant at all."""
+    scores = dict(call.scores)
+    return scores.get(CALL_ODDS, math.inf) >= scores.get(CALL_ODDS_NEEDED, 0.0) + CLEARLY
+
+
+def _leads(call: PlannedCall) -> bool:
+    """Whether a model's judgement alone clearly speaks for the tool: for a call at all, and against every other."""
+    odds, needed = (dict(call.scores).get(name, 0.0) for name in (CALL_ODDS, CALL_ODDS_NEEDED))
+    of_tools = sorted((score for name, score in call.scores if name not in (CALL_ODDS, CALL_ODDS_NEEDED)), reverse=True)
+    is_ahead = len(of_tools) < 2 or of_tools[0] - of_tools[1] >= LEAD_ALONE
+    return "writer" in call.signs and odds >= needed + CLEARLY and is_ahead
