@@ -84,7 +84,12 @@ def is_half(request: str, call: PlannedCall, tools: Tools) -> bool:
     """Whether a request that orders two things would be answered with one call that changes something."""
     if tools.by_name[call.tools[0]].effect == "read" or any(" and " in text for _, _, text in call.evidence.narrowed):
         return False
-    return any(begins_with_verb(one) and begins_with_verb(other) for one, other in divisions(request))
+    verbs = {next(iter(stems(name)), "") for name in tools.by_name}  # As far as a tool is called by what it does.
+
+    def is_order(part: str) -> bool:
+        return begins_with_verb(part) or next(iter(stems(part)), "") in verbs
+
+    return any(is_order(one) and is_order(other) for one, other in divisions(request))
 
 
 def _either(request: str, call: PlannedCall, tools: Tools) -> str:

@@ -209,8 +209,10 @@ def _is_whole(planned: Plan, part: str, tools: Tools, *, begins: bool) -> bool:
     if planned.is_refusal:
         return True
     scores = dict(planned.scores)
-    if any(tools.by_name[name].effect == "read" for call in planned.calls for name in call.tools):
-        begins = begins and (is_question(part) or act_of(part) == "read")
+    reading = [name for call in planned.calls for name in call.tools if tools.by_name[name].effect == "read"]
+    if reading:
+        is_named = any(tools.begins_with(part, name) for name in reading)
+        begins = begins and (is_named or is_question(part) or act_of(part) == "read")
         if not begins:
             return False
     is_clear = scores.get(CALL_ODDS, -math.inf) >= scores.get(CALL_ODDS_NEEDED, 0.0) + CLEARLY * (not begins)

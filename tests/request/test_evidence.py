@@ -400,6 +400,18 @@ def test_each_number_goes_to_one_argument_while_there_is_one_for_each(numbers):
     assert dealt == [[number] for number in numbers]
 
 
+@pytest.mark.parametrize(
+    ("said", "samples"),
+    [
+        ("Read the soil moisture sensor 5 times.", [5]),
+        ("Read the humidity sensor three times.", [3]),
+        ("Lies den Sensor soil_moisture 4 Mal.", [4]),
+    ],
+)
+def test_how_often_is_not_which_one(said, samples):
+    assert held_to(evidence_of(agent.by_name["read_sensor"], said))["samples"] == {"enum": samples}
+
+
 def test_why_tells_of_every_argument_what_it_was_held_to():
     found = evidence_of(agent.by_name["set_valve"], "Open the north valve for 30 seconds.")
     assert dict(found.why) == {"valve": "named", "open": "said so", "seconds": "number"}

@@ -70,7 +70,11 @@ class Mirror:
             raise DriverUnavailable(f"{path.parent} may be written by others; no view is offered there")
         path.unlink(missing_ok=True)  # Left by a crash: whoever holds the port owns its socket.
         listening = socket.socket(socket.AF_UNIX)
-        listening.bind(str(path))
+        try:
+            listening.bind(str(path))
+        except OSError as error:
+            listening.close()
+            raise DriverUnavailable(f"no view is offered at {path}: {error}; set XDG_RUNTIME_DIR to another") from error
         path.chmod(0o600)
         self._sockets.append(path)
         self._listen(listening)

@@ -67,6 +67,7 @@ OUTSIDE = "outside"
 """Why such a number is a candidate."""
 
 _MONEY, _SHARES = stem_set(ENGLISH.numbers.money), stem_set(ENGLISH.numbers.share)
+_TIMES_OVER = stem("times")
 _COUNTS, _YEAR = stem_set(ENGLISH.numbers.count), stem(ENGLISH.numbers.year)
 
 
@@ -88,6 +89,11 @@ class Mention:
     """Whether it is a part of a whole: `a quarter of the way`, in percent."""
     is_ordinal: bool = False
     """Whether it is one only before the name of an argument: `the third channel`."""
+
+    @property
+    def is_how_often(self) -> bool:
+        """Whether it counts times: `5 times`."""
+        return self.behind[:1] == (_TIMES_OVER,)
 
 
 # -- mentions ------------------------------------------------------------------------------------------------------
@@ -236,7 +242,7 @@ def _word_signs(mention: Mention, argument: Argument) -> Iterator[NumberSign]:
             yield NumberSign.NAMED_FURTHER_BEFORE
         elif before[0] in argument.words:
             yield NumberSign.NAMED_BEFORE_WITH_OTHERS
-        if _says(before[0], rivals):
+        if _says(before[0], rivals) and not mention.is_how_often:  # "read sensor 2", not "read the sensor 5 times"
             yield NumberSign.ANOTHER_NAMED_BEFORE
         elif any(_says(word, rivals) for word in before[1:]):
             yield NumberSign.ANOTHER_NAMED_FURTHER_BEFORE
@@ -282,7 +288,7 @@ def _size_signs(mention: Mention, argument: Argument) -> Iterator[NumberSign]:
         yield NumberSign.NO_YEAR_FOR_A_YEAR
     elif whole and mention.unit is None and mention.behind and argument.words & _COUNTS and not _is_one_of(argument):
         yield NumberSign.COUNT_FOR_A_COUNT
-    if not mention.in_digits:
+    if not mention.in_digits and not mention.is_how_often:
         yield NumberSign.IN_A_WORD
     if whole and argument.schema.get("type") == "number":
         yield NumberSign.WHOLE_FOR_A_FRACTION

@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from edgeagent.driver.line.console import Console
 from edgeagent.driver.line.mirror import Mirror, socket_path
 from edgeagent.driver.line.port import PortSettings, SerialPort
 from edgeagent.driver.line.profile import load_profile
+from edgeagent.errors import DriverUnavailable
 from tests.doors.line.terminals import LEAVE, ROOT, a_device, at
 
 pytest.importorskip("serial", reason="pyserial is not installed: pip install edgeagent[serial]")
@@ -178,10 +180,23 @@ def test_a_file_that_nobody_takes_is_given_up_and_the_line_goes_on(device: tuple
         terminal.see(b"=> ")
 
 
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A folder in which a socket's whole path is short enough for one: pytest's own may be too deep."""
+    with tempfile.TemporaryDirectory(prefix="edgeagent") as folder:
+        yield Path(folder)
+
+
+def test_where_no_socket_can_lie_no_view_is_offered_and_that_is_said(device: tuple[int, str], tmp_path: Path) -> None:
+    mirror = Mirror(Console(SerialPort(PortSettings(device[1])), load_profile("generic")))
+    with pytest.raises(DriverUnavailable, match="XDG_RUNTIME_DIR"):
+        mirror.serve_socket(tmp_path / ("x" * 120))
+
+
 def test_at_an_agents_line_a_person_breaks_in_is_refused_the_port_and_told_when_the_agent_ends(
-    device: tuple[int, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    device: tuple[int, str], short_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_folder))
     port = SerialPort(PortSettings(device[1]))
     port.open()
     mirror = Mirror(Console(port, load_profile("generic")))
