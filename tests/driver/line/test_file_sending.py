@@ -10,8 +10,9 @@ import socket
 import subprocess
 import threading
 import tty
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,6 +73,20 @@ def send(port: SerialPort, path: Path, way: Way, stopped: threading.Event | None
     return steps
 
 
+class Begins(threading.Event):
+    """Not set; begins the other end when the sender first looks, so that nothing of it comes before it is heard."""
+
+    def __init__(self, other_end: Callable[[], Any]) -> None:
+        super().__init__()
+        self._other_end = other_end
+        self.made: Any = None
+
+    def is_set(self) -> bool:
+        if self.made is None:
+            self.made = self._other_end()
+        return super().is_set()
+
+
 def receiving(end: int, folder: Path, *command: str) -> subprocess.Popen[bytes]:
     """Start a receiver at the device's end."""
     return subprocess.Popen(command, stdin=end, stdout=end, stderr=subprocess.DEVNULL, cwd=folder)
@@ -83,9 +98,9 @@ def receiving(end: int, folder: Path, *command: str) -> subprocess.Popen[bytes]:
 def test_rx_gets_the_file_whole(line: tuple[int, SerialPort], tmp_path: Path, way: Way, size: int) -> None:
     content = (EVERY_BYTE * 160)[:size]
     (tmp_path / "sent").write_bytes(content)
-    receiver = receiving(line[0], tmp_path, "rx", "got")
-    steps = send(line[1], tmp_path / "sent", way)
-    assert receiver.wait(20) == 0
+    receiver = Begins(lambda: receiving(line[0], tmp_path, "rx", "got"))
+    steps = send(line[1], tmp_path / "sent", way, receiver)
+    assert receiver.made.wait(20) == 0
     got = (tmp_path / "got").read_bytes()
     assert got[:size] == content
     assert set(got[size:]) <= {0x1A}, "XMODEM fills up the last block, with nothing else"
@@ -98,31 +113,30 @@ def test_rb_gets_the_file_its_name_and_its_length(line: tuple[int, SerialPort], 
     content, there = (EVERY_BYTE * 160)[:size], tmp_path / "there"
     there.mkdir()
     (tmp_path / "u-boot 2.bin").write_bytes(content)
-    receiver = receiving(line[0], there, "rb")
-    send(line[1], tmp_path / "u-boot 2.bin", "ymodem")
-    assert receiver.wait(20) == 0
+    receiver = Begins(lambda: receiving(line[0], there, "rb"))
+    send(line[1], tmp_path / "u-boot 2.bin", "ymodem", receiver)
+    assert receiver.made.wait(20) == 0
     assert (there / "u-boot 2.bin").read_bytes() == content
 
 
 @needs_lrzsz
 def test_what_was_not_acknowledged_is_not_said_to_be_sent(line: tuple[int, SerialPort], tmp_path: Path) -> None:
     (tmp_path / "sent").write_bytes(EVERY_BYTE * 2_000)
-    receiver = receiving(line[0], tmp_path, "rx", "/dev/full")
+    receiver = Begins(lambda: receiving(line[0], tmp_path, "rx", "/dev/full"))
     with pytest.raises(TransferFailed, match="cancelled"):
-        send(line[1], tmp_path / "sent", "xmodem-1k")
-    assert receiver.wait(20) != 0
+        send(line[1], tmp_path / "sent", "xmodem-1k", receiver)
+    assert receiver.made.wait(20) != 0
 
 
 @needs_lrzsz
 def test_giving_up_cancels_at_the_device_too(line: tuple[int, SerialPort], tmp_path: Path) -> None:
     (tmp_path / "sent").write_bytes(EVERY_BYTE * 40_000)
-    stopped = threading.Event()
-    receiver = receiving(line[0], tmp_path, "rx", "got")
+    stopped = Begins(lambda: receiving(line[0], tmp_path, "rx", "got"))
     with pytest.raises(TransferFailed, match="given up"):
         send_file(
             line[1], tmp_path / "sent", "xmodem", Pacing(), stopped, lambda done, _: done > 4_000 and stopped.set()
         )
-    assert receiver.wait(20) != 0
+    assert stopped.made.wait(20) != 0
 
 
 def device_answers(end: int, script: list[tuple[int, bytes]], heard: list[bytes]) -> threading.Thread:
@@ -144,9 +158,9 @@ def device_answers(end: int, script: list[tuple[int, bytes]], heard: list[bytes]
 def test_a_block_that_is_refused_is_sent_again(line: tuple[int, SerialPort], tmp_path: Path) -> None:
     (tmp_path / "sent").write_bytes(b"x" * 128)
     heard: list[bytes] = []
-    device = device_answers(line[0], [(0, b"C"), (133, b"\x15"), (133, b"\x06"), (1, b"\x06")], heard)
-    send(line[1], tmp_path / "sent", "xmodem")
-    device.join(10)
+    device = Begins(lambda: device_answers(line[0], [(0, b"C"), (133, b"\x15"), (133, b"\x06"), (1, b"\x06")], heard))
+    send(line[1], tmp_path / "sent", "xmodem", device)
+    device.made.join(10)
     assert heard[1] == heard[2]
     assert heard[3] == b"\x04"
 
@@ -155,9 +169,9 @@ def test_a_question_asked_several_times_sends_no_block_twice(line: tuple[int, Se
     (tmp_path / "sent").write_bytes(b"a" * 128 + b"b" * 128)
     heard: list[bytes] = []
     script = [(0, b"rx: ready\r\nCCC"), (133, b"C\x06"), (133, b"\x06"), (1, b"\x06")]
-    device = device_answers(line[0], script, heard)
-    send(line[1], tmp_path / "sent", "xmodem")
-    device.join(10)
+    device = Begins(lambda: device_answers(line[0], script, heard))
+    send(line[1], tmp_path / "sent", "xmodem", device)
+    device.made.join(10)
     assert [each[1:2] for each in heard[1:]] == [b"\x01", b"\x02", b""]
 
 
@@ -167,10 +181,10 @@ def test_an_end_that_is_not_acknowledged_is_said_and_not_typed_into_the_shell_th
     (tmp_path / "sent").write_bytes(b"x" * 128)
     heard: list[bytes] = []
     script = [(0, b"C"), (133, b"\x06"), (1, b"\r\nTransfer complete\r\nroot@board:~# ")]
-    device = device_answers(line[0], script, heard)
+    device = Begins(lambda: device_answers(line[0], script, heard))
     with pytest.raises(TransferFailed, match="every block was acknowledged, but not the end"):
-        send(line[1], tmp_path / "sent", "xmodem")
-    device.join(10)
+        send(line[1], tmp_path / "sent", "xmodem", device)
+    device.made.join(10)
     os.set_blocking(line[0], False)
     with pytest.raises(BlockingIOError):
         os.read(line[0], 1)
