@@ -11,11 +11,13 @@ import pytest
 from edgeagent.errors import ModelError
 from edgeagent.models.store import find
 
-# What a shell starts in the background ignores Ctrl-C and Ctrl-\\, and so would each process that a test starts.
+# What a shell starts in the background ignores Ctrl-C and Ctrl-\\, and what nohup starts the end of its terminal; so
+# would each process that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
-    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+for _number in (signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
