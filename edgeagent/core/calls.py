@@ -123,18 +123,20 @@ def _checked(agent: Agent, state: State, call: ToolCall, effect_id: int, batch: 
         typed = tool.parameters.decode(call.arguments)
     except ShapeError as error:
         return PendingCall(effect_id, call.tool, "{}", answer=refusal_text(str(error)))
-    of = ""
+    of, goes_on = "", False
     if tool is RESULT_MORE:
         place = place_wanted(agent, state, typed)
         if isinstance(place, str):
             return PendingCall(effect_id, call.tool, "{}", answer=refusal_text(place))
         of, typed = place[0].tool, place[1]
+        # A part that had to be cut again moves the place back: what goes on from there is no repetition.
+        goes_on = typed["at"] == place[0].at and not any(each.tool == call.tool for each in batch)
     arguments = canonical_json(typed if of else as_written(tool, call.arguments, typed))
     broken = why_not_quoted(tool.from_user, call.arguments, user_texts(state)) if tool.from_user else ""
     broken = broken or why_not_before(tool, typed) or why_no_timer(state, tool)
     if broken:
         return PendingCall(effect_id, call.tool, arguments, answer=refusal_text(broken))
-    repeated = _repeated(agent, state, call.tool, arguments, batch)
+    repeated = None if goes_on else _repeated(agent, state, call.tool, arguments, batch)
     if repeated is not None:
         answer = refusal_text(f"already called in this turn with the same arguments; the result was {repeated}")
         return PendingCall(effect_id, call.tool, arguments, answer=answer)
