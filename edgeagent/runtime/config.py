@@ -37,6 +37,8 @@ class NamedModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     docs/remote.md.
     """
 
+    # An `Endpoint`'s fields stand here too, held to be the same by a test: every command reads settings, and few need
+    # what an endpoint imports.
     name: str = ""
     endpoint: str = ""
     model: str = ""

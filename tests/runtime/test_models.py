@@ -6,14 +6,16 @@ import json
 import socket
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from edgeagent.core.agent import Agent, tool
 from edgeagent.core.effects import Say
 from edgeagent.core.events import ModelAnswered
+from edgeagent.driver.remote.endpoint import Endpoint
 from edgeagent.errors import ConfigError
 from edgeagent.policy.rules import stays_here
-from edgeagent.runtime.config import read_settings
+from edgeagent.runtime.config import NamedModel, read_settings
 from edgeagent.runtime.door import QuietDoor
 from edgeagent.runtime.open import OpenRequest, open_session
 from edgeagent.trace.file import examine_file
@@ -236,3 +238,11 @@ def test_what_is_wrong_with_an_endpoint_on_the_command_line_is_said(tmp_path, mo
         ask(tmp_path, None, "How deep?", **more)
     assert named in str(refused.value)
     assert "sk-123" not in str(refused.value)
+
+
+def test_what_settings_say_of_an_endpoint_is_what_an_endpoint_has():
+    of_endpoint = {each.name: each.default for each in msgspec.structs.fields(Endpoint)}
+    of_settings = {each.name: each.default for each in msgspec.structs.fields(NamedModel)}
+    shared = of_endpoint.keys() - {"url", "model"}
+    assert shared <= of_settings.keys()
+    assert {name: of_settings[name] for name in shared - {"extra"}} == {n: of_endpoint[n] for n in shared - {"extra"}}
