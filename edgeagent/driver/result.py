@@ -38,11 +38,6 @@ class CannotShow(Exception):
     """The result has no JSON form; the text says why. Never leaves driver/."""
 
 
-def result_json(value: Any) -> str:
-    """A tool's result as canonical JSON text. Raises CannotShow."""
-    return plain_and_json(value)[1]
-
-
 def plain_and_json(value: Any) -> tuple[Any, str]:
     """A tool's result as values that JSON has, and its canonical JSON text. Raises CannotShow."""
     try:

@@ -22,7 +22,6 @@ from edgeagent.request.evidence import Evidence, settled
 from edgeagent.request.findings import NOT_HELD, evidence_of, several_of
 from edgeagent.request.followup import Earlier, filled, follows, turned_back
 from edgeagent.request.judge import Judge
-from edgeagent.request.language import ENGLISH
 from edgeagent.request.lexical import stems
 from edgeagent.request.mood import (
     agrees,
@@ -39,12 +38,6 @@ from edgeagent.request.polarity import counterpart, polarity_of
 from edgeagent.request.said import NOBODY_KNOWS, Said, Spoken, as_said, said_of, tongue_in
 from edgeagent.request.tools import Tools
 from edgeagent.request.verbs import act_of
-
-NO_TOOL = ENGLISH.sentences.no_tool
-"""What is said to a request whose verb excludes the tool that fits it best."""
-
-NOTHING_DONE = ENGLISH.sentences.nothing_done
-"""What is said to a request that forbids something."""
 
 NEXT = 6.0
 """Nats by which the next tool in line may be behind one that has no place for a number that is said."""

@@ -25,7 +25,6 @@ _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|[\W_]", re.DOTALL)
 _SENTENCE = re.compile(r"[^.!?;:]+[.!?;:]*\s*|[.!?;:]+\s*")
 _DONE = "\0"
 _SLIPS = re.compile(r"\"[^\"]*\"|“[^”]*”|(?<!\w)'[^']*'(?!\w)|(?<![\w/.@])([^\W\d_]{4,})(?![\w/@]|\.\w)")
-_LAST_PLACE = re.compile(r"[\s.,:;!?]*\Z")
 
 
 class Piece(NamedTuple):

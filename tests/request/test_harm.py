@@ -15,7 +15,8 @@ import pytest
 from msgspec import Meta
 
 from edgeagent.core.agent import tool
-from edgeagent.request.plan import NOTHING_DONE, Before, plan
+from edgeagent.request.language import ENGLISH
+from edgeagent.request.plan import Before, plan
 from edgeagent.request.said import Spoken
 from edgeagent.request.tools import Tools
 
@@ -374,7 +375,7 @@ def test_of_a_contrast_what_is_meant_is_done_or_nothing(request_, belt):
     ["Whatever you do, do not cancel the print.", "I told you never to cancel it", "better not to cancel the print"],
 )
 def test_what_is_denied_with_the_tools_own_verb_is_confirmed_as_not_done(request_):
-    assert plan(request_, BELTS.only(["cancel_print"]), needed=-99.0).text == NOTHING_DONE
+    assert plan(request_, BELTS.only(["cancel_print"]), needed=-99.0).text == ENGLISH.sentences.nothing_done
 
 
 @pytest.mark.parametrize(
@@ -400,7 +401,7 @@ def test_a_yes_to_a_proposal_is_the_call_that_was_proposed_and_a_no_is_none():
         (call,) = plan(yes, BELTS, needed=-99.0, before=Before(request, said)).calls
         assert (call.tools, call.evidence.narrowed) == (("stop_belt",), (("stop_belt", "belt", '{"enum":["A"]}'),))
     for no in ("no", "No thanks", "don't", "never mind"):
-        assert plan(no, BELTS, needed=-99.0, before=Before(request, said)).text == NOTHING_DONE
+        assert plan(no, BELTS, needed=-99.0, before=Before(request, said)).text == ENGLISH.sentences.nothing_done
 
 
 @pytest.mark.parametrize(

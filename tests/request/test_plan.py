@@ -6,7 +6,8 @@ from typing import Literal
 
 from edgeagent.core.agent import tool
 from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED
-from edgeagent.request.plan import NO_TOOL, NOTHING_DONE, plan
+from edgeagent.request.language import ENGLISH
+from edgeagent.request.plan import plan
 from edgeagent.request.tools import WRITER, Tools
 
 
@@ -85,8 +86,8 @@ def test_a_judge_that_has_no_time_says_nothing_either_way():
 
 
 def test_what_is_forbidden_and_what_no_tool_does_is_said():
-    assert plan("Don't open the north valve.", TOOLS).text == NOTHING_DONE
-    assert plan("Delete the soil of the roses", TOOLS.only(["read_soil"])).text == NO_TOOL
+    assert plan("Don't open the north valve.", TOOLS).text == ENGLISH.sentences.nothing_done
+    assert plan("Delete the soil of the roses", TOOLS.only(["read_soil"])).text == ENGLISH.sentences.no_tool
 
 
 def test_a_missing_value_is_asked_for():
