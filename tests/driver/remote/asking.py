@@ -36,7 +36,7 @@ def ask(text: str = "Open the north valve.", *, effect_id: int = 1, **more) -> A
         "tools": AGENT.tool_names,
         "choice": "either",
         "max_tokens": 64,
-        "timeout_ms": 10_000,
+        "timeout_ms": 60_000,
         "seed": 7,
     }
     return AskModel(effect_id=effect_id, **{**fields, **more})
@@ -54,7 +54,7 @@ class Asked:
         self.events: queue.Queue = queue.Queue()
         self.driver = model.driver(agent, self.shown.append, **driver)
 
-    def event(self, asked: AskModel | None = None, wait_s: float = 20):
+    def event(self, asked: AskModel | None = None, wait_s: float = 60):
         """The event that answers the ask; there is no second one."""
         self.driver.submit(asked or ask(), self.events.put)
         return self.events.get(timeout=wait_s)

@@ -229,12 +229,17 @@ def test_one_of_several_models_is_not_asked_twice():
     assert len(served.requests) == 1
 
 
-def test_the_time_of_the_turn_ends_every_wait():
-    event = failed(stalling(), needs="the time of the turn", reason="time", asked_for=ask(timeout_ms=200), idle_s=9)
-    assert event.reason == "time"
-    with peer(refusing(429, b"{}", "retry-after-ms: 150")) as served, asking(served.url) as asked:
-        assert asked.event(ask(timeout_ms=200)).reason == "unavailable"
-        assert len(served.requests) <= 2
+def test_the_time_of_the_turn_ends_a_wait_for_the_answer():
+    failed(stalling(), needs="the time of the turn", reason="time", asked_for=ask(timeout_ms=200), first_event_s=60)
+
+
+def test_a_wait_that_would_end_after_the_turn_is_not_waited_for():
+    def answer(connection, number):
+        connection.sendall(refusing(429, b"{}", f"retry-after-ms: {20 if number == 1 else 55_000}"))
+
+    with peer(answer) as served, asking(served.url) as asked:
+        assert asked.event(ask(timeout_ms=50_000)).reason == "unavailable"
+    assert len(served.requests) == 2
 
 
 def test_words_that_came_until_the_time_was_over_are_kept():
