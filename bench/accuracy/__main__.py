@@ -7,7 +7,8 @@
 Sets: greenhouse, gateway, needle, needle:ENVIRONMENT, bfcl:simple_python, bfcl:multiple, bfcl:parallel,
 bfcl:live_simple, bfcl:live_multiple, bfcl:irrelevance, bfcl:live_irrelevance; ha:LANG (en, de, es, fr, it, nl, pl, pt),
 sentences for Home Assistant; own:LANG (en, de, es, fr; all; other: all but English), requests to device agents, of the
-half that may be looked at, and own:LANG:unseen, of the other half (bench/accuracy/own/README.md); own:questions,
+half that may be looked at, own:LANG:unseen, of the other half, own:LANG:practice and own:LANG:check, of more agents
+(bench/accuracy/own/README.md); own:questions,
 own:denials, own:bounds, own:talk, many that are made of these and must never be acted on; FILE.json, such agents and
 requests of yours; and
 AGENT.py=REQUESTS.json, your own requests for your agent:
@@ -104,7 +105,7 @@ def _given() -> argparse.Namespace:
         parser.error("--refusal takes two sets with a / between them")
     if unknown := [name for name in given.sets if not is_set(name)]:
         parser.error(f"there is no set {unknown[0]}; --help lists them")
-    if given.wrong and any(name.endswith(":unseen") for name in given.sets):
+    if given.wrong and any(name.endswith((":unseen", ":check")) for name in given.sets):
         parser.error("of an unseen half only totals are shown, or it would not be unseen any more")
     return given
 

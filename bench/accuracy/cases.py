@@ -112,7 +112,7 @@ def cases_of(name: str, part: Part, rows: int = 0) -> list[Case]:
     return _spread(found[_FIRST[part] :: 1 if part == "all" else 2], rows)
 
 
-_OWN_SET = re.compile(rf"own:(all|other|en|de|es|fr|{'|'.join(get_args(Turn))})(:seen|:unseen|:practice)?")
+_OWN_SET = re.compile(rf"own:(all|other|en|de|es|fr|{'|'.join(get_args(Turn))})(:seen|:unseen|:practice|:check)?")
 
 _FIRST: Mapping[Part, int] = {"fit": 0, "report": 1, "all": 0}
 

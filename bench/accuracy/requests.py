@@ -34,7 +34,7 @@ from edgeagent.runtime.wiring import load_agent
 
 OWN = Path(__file__).parent / "own"
 
-Half = Literal["seen", "unseen", "practice"]
+Half = Literal["seen", "unseen", "practice", "check"]
 Want = Literal["call", "ask", "none"]
 
 NOW = "2026-03-04T10:15:00+00:00"

@@ -128,7 +128,8 @@ def test_each_half_has_twelve_agents_and_every_language_and_kind():
     assert {case.group for case in CASES} == set(KINDS.split())
 
 
-def test_the_agents_to_practise_on_are_read_and_in_no_half():
-    names = {file.stem for file in files_of("practice")}
-    assert len({case.agent.name for case in accepted_cases(files_of("practice"))}) == len(names) >= 5
+@pytest.mark.parametrize(("beside", "least"), [("practice", 9), ("check", 4)])
+def test_the_agents_to_practise_on_and_to_check_with_are_read_and_in_no_half(beside, least):
+    names = {file.stem for file in files_of(beside)}
+    assert len({case.agent.name for case in accepted_cases(files_of(beside))}) == len(names) >= least
     assert not names & {file.stem for half in ("seen", "unseen") for file in files_of(half)}
