@@ -196,6 +196,11 @@ class Waiting:
         """Wait no longer: an answer that still comes changes nothing."""
         self._by_id.pop(request_id, None)
 
+    def close(self) -> list[Any]:
+        """Wait for nothing more; return what was remembered of each."""
+        remembered, self._by_id = list(self._by_id.values()), {}
+        return remembered
+
 
 # -- cancellation and progress ---------------------------------------------------------------------------------------
 
