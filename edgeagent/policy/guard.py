@@ -13,15 +13,15 @@ import msgspec
 from msgspec.structs import replace
 
 from edgeagent.core.agent import Agent, family_of
-from edgeagent.core.calls import hold
-from edgeagent.core.effects import AskModel, CallTool, CancelEffect, Effect, Finish
-from edgeagent.core.events import Event, Forked, Heard
+from edgeagent.core.calls import after_question, call_effect, change_call, hold
+from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish
+from edgeagent.core.events import Event, Forked, Heard, UserDecided
 from edgeagent.core.outside import taken_up
 from edgeagent.core.state import Finished, Idle, State, Transition, at_time_of
 from edgeagent.core.step import halt, refuse, step
 from edgeagent.errors import ConfigError
 from edgeagent.policy.atoms import Memory, Value
-from edgeagent.policy.fact import Fact, Signature, of_effect, of_event, what_happened
+from edgeagent.policy.fact import Fact, Signature, asked, of_effect, of_event, what_happened
 from edgeagent.policy.formula import Acts, speaks_of_calls, walk
 from edgeagent.policy.monitor import Monitor, as_value
 from edgeagent.policy.narrowing import Narrowed, needs_of, schema_of
@@ -267,6 +267,8 @@ def guarded_step(guard: Guard, agent: Agent, state: State, event: Event) -> Tran
     while queue:
         effect = guard.narrow(state.monitors, state, queue.popleft())
         verdict = guard.judge(state.monitors, state, effect)
+        if isinstance(effect, AskUser):
+            verdict, state, effect = _before_asking(guard, agent, state, effect, verdict)
         if isinstance(verdict, Halt):
             return halt(agent, state, verdict.because)  # Nothing of this transition has left yet, and nothing will.
         if isinstance(effect, CallTool) and not _may_leave(verdict, effect):
@@ -278,6 +280,28 @@ def guarded_step(guard: Guard, agent: Agent, state: State, event: Event) -> Tran
             state = replace(state, monitors=memory)
         allowed.append(effect)
     return state, tuple(allowed)
+
+
+def _before_asking(
+    guard: Guard, agent: Agent, state: State, question: AskUser, verdict: Verdict
+) -> tuple[Verdict, State, Effect]:
+    """Judge the call that a person would be asked about, as if they had said yes: what no yes can allow is not asked.
+
+    Where that ends the session or refuses the call, the call stands in the question's place.
+    """
+    held = asked(state, question.effect_id)
+    if held is None or isinstance(verdict, Halt):
+        return verdict, state, question
+    confirmed = change_call(state, held.effect_id, replace(held, confirmed=True))
+    call = call_effect(agent, confirmed, held, confirmation=question.effect_id)
+    yes = UserDecided(0, question.effect_id, approved=True)
+    after_yes = guard.judge(guard.observe(state.monitors, state, at_time_of(state, yes)), confirmed, call)
+    now = guard.judge(state.monitors, confirmed, call)
+    if not isinstance(after_yes, Refuse) and not (isinstance(after_yes, Halt) and isinstance(now, Halt)):
+        return verdict, state, question
+    unasked = replace(held, question_id=0, because="", asked_ms=0, expires_ms=0)
+    state = change_call(after_question(state, held), held.effect_id, unasked)
+    return after_yes, state, replace(call, confirmation=0)
 
 
 def _may_leave(verdict: Verdict, effect: CallTool) -> bool:

@@ -77,10 +77,9 @@ class _Reader:
         make = RULES.get(name)
         if make is None:
             self.fail("rule", f"there is no rule {name!r}; there are: {', '.join(sorted(RULES))}")
+        self._check_keys(name)
         common: dict[str, Any] = {"because": self._text_of("because", "")}
         if "verdict" in self._row:
-            if name in _FIXED_VERDICT:
-                self.fail("verdict", f"{name} always gives the same verdict")
             common["verdict"] = verdict = self._text_of("verdict")
             if verdict not in ("halt", "refuse", "ask"):
                 self.fail("verdict", f"is {verdict!r}; it must be 'refuse', 'ask' or 'halt'")
@@ -90,10 +89,17 @@ class _Reader:
             if str(error).startswith(self._file):
                 raise
             self.fail("rule", str(error))
-        if self._row:
-            key = next(iter(self._row))
-            self.fail(key, f"the rule {name} has no such key")
+        assert not self._row, "a rule reads every key that it has"
         return made
+
+    def _check_keys(self, name: str) -> None:
+        """Refuse what the rule has not, before what is missing: the one is often the other, misspelt."""
+        if "verdict" in self._row and name in _FIXED_VERDICT:
+            self.fail("verdict", f"{name} always gives the same verdict")
+        known = (*KEYS[name], "because", *(() if name in _FIXED_VERDICT else ("verdict",)))
+        for key in self._row:
+            if key not in known:
+                self.fail(key, f"the rule {name} has no such key; it has {', '.join(known)}")
 
     def fail(self, key: str, why: str) -> NoReturn:
         """Raise ConfigError at the key's line."""
@@ -206,6 +212,23 @@ RULES: dict[str, _Make] = {
     ),
 }
 """How each rule is made from its table; the names are those of the ready rules."""
+
+KEYS: dict[str, tuple[str, ...]] = {
+    "at_most": ("n", "tool", "per"),
+    "confirm_before": ("tool", "when"),
+    "confirm_below": ("probability", "tool"),
+    "cooldown": ("tool", "seconds"),
+    "guard": ("tool", "require"),
+    "halt_when": ("when",),
+    "lock_after_no": ("tool", "within"),
+    "never": ("tool", "when"),
+    "no_effect_after_untrusted": ("tool", "within"),
+    "stays_here": ("of", "tool"),
+    "only_between": ("tool", "start", "end", "utc_offset_minutes"),
+    "quorum": ("k", "tool", "of"),
+    "requires_before": ("tool", "before", "within"),
+}
+"""The keys of each, beside `rule`, `because` and `verdict`."""
 
 
 # -- conditions ----------------------------------------------------------------------------------------------------

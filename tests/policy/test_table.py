@@ -22,7 +22,7 @@ from edgeagent.policy.ready import (
     requires_before,
 )
 from edgeagent.policy.stays import stays_here
-from edgeagent.policy.table import RULES, rules_from_table
+from edgeagent.policy.table import KEYS, RULES, rules_from_table
 from edgeagent.policy.words import arg, at_least, confident, confirmed, failed, once, returned, said, tainted
 
 TEXT = """
@@ -174,6 +174,31 @@ def test_an_error_names_line_and_key(old, new, says):
         rules(TEXT.replace(old, new))
     assert str(caught.value).startswith("edgeagent.toml, line ")
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "key"), [(name, key) for name, keys in KEYS.items() for key in keys])
+def test_every_key_of_a_rule_is_read(name, key):
+    tables = {row["rule"]: row for row in tomllib.loads(TEXT)["policy"]["rules"]}
+    with pytest.raises(ConfigError, match=rf"\.{key}: "):
+        rules_from_table({"rules": [tables[name] | {key: object()}]})
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ('rule = "never"\ntools = "pay"', "line 3: policy.rules[0].tools: .* it has tool, when, because, verdict"),
+        (
+            'rule = "guard"\ntool = "pay"\nrequires = {}',
+            "line 4: policy.rules[0].requires: .* it has tool, require, because",
+        ),
+        ('rule = "cooldown"\ntool = "pay"\nsecs = 3', "line 4: policy.rules[0].secs: .* it has tool, seconds, because"),
+        ('rule = "at_most"\nmax = 3', "line 3: policy.rules[0].max: .* it has n, tool, per, because, verdict"),
+        ('rule = "quorum"\nreason = "x"', "line 3: policy.rules[0].reason: .* it has k, tool, of, because, verdict"),
+    ],
+)
+def test_an_unknown_key_is_named_before_a_missing_one(row, says):
+    with pytest.raises(ConfigError, match=says.replace("[", r"\[")):
+        rules(f"[[policy.rules]]\n{row}\n")
 
 
 def test_an_unknown_key_of_the_section_is_refused():
