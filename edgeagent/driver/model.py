@@ -6,12 +6,16 @@ never at the driver's class.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
+from edgeagent.core.effects import AskModel
 from edgeagent.driver.base import Driver
+from edgeagent.request.calibration_weights import Fitted
+from edgeagent.request.judge import Judge
 from edgeagent.trace.disk import DISK, Disk
 
 NO_ROOM = "no call fits into"
@@ -33,6 +37,25 @@ class Warm(Protocol):
 
         Call it before the first ask, which finds it. `secret` seals the files; `disk` says what they may take.
         """
+
+
+class Weighing(NamedTuple):
+    """The judgement of a model, for one ask: the judge, the weights of its evidence, and from which log-odds on a call
+    is made, if that is not theirs."""
+
+    judge: Judge
+    fitted: Fitted
+    needed: float | None = None
+
+
+class Lender(Protocol):
+    """A driver whose model weighs texts for asks that another model answers."""
+
+    def lend(self, ask: AskModel, do: Callable[[Weighing | None], None]) -> None:
+        """Have something done while this model can weigh; with None where it has no room, no time or no turn left."""
+
+    def cancel(self, effect_id: int) -> None:
+        """Let it wait no longer."""
 
 
 class ModelDriver(Driver, Protocol):

@@ -29,6 +29,7 @@ from edgeagent.request.verbs import acts_of
 from edgeagent.runtime.attached import Attached
 from edgeagent.runtime.door import Door
 from edgeagent.runtime.model import Manner, Model
+from edgeagent.runtime.tiers import embedder_of
 from edgeagent.runtime.wiring import with_dialect
 from edgeagent.shape.parse import parse
 
@@ -171,6 +172,11 @@ class Bare:
     def kept(self) -> int:
         """How many places are kept."""
         return len(self._idle)
+
+    @property
+    def embedder(self) -> str:
+        """The embedder that the model's settings name, if they name one."""
+        return embedder_of(self._model.settings)
 
     @property
     def family(self) -> Family:

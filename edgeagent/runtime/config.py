@@ -6,7 +6,7 @@ import difflib
 import os
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import msgspec
 
@@ -23,6 +23,10 @@ EngineName = Literal["auto", "llguidance", "gbnf"]
 ApiName = Literal["chat", "responses", "messages"]
 
 Sent = Literal["temperature", "seed", "max_tokens"]
+
+Use = Literal["answer", "choose", "judge", "embed"]
+"""What a model is for: words; choosing calls; weighing what a request means, where calls are planned here for a model
+behind an endpoint; and comparing texts by their meaning."""
 
 PRICE_MAX = 1e9
 """Of a million tokens, in any currency."""
@@ -70,7 +74,8 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     the model file's own: `chatml`, `gemma`, or a file, as seen from the folder of the settings. `temperature` 0 takes
     the most likely token each time. `warm` keeps the model's memory on the disk between runs, some 10 MB a session.
     With `meaning` requests are also compared by an embedder, where `e5-small` was pulled. `order` are named models,
-    the first that can be reached answers; `chain`, those models themselves, is found for it and never written.
+    the first that can be reached answers; `for` are others for one use. `chain` and `tiers`, those models themselves,
+    are found for them and never written.
     """
 
     name: str = "smollm2"
@@ -83,7 +88,9 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     warm: bool = True
     meaning: bool = True
     order: tuple[str, ...] = ()
+    uses: dict[Use, str | tuple[str, ...]] = msgspec.field(default_factory=dict, name="for")
     chain: tuple[tuple[str, NamedModel], ...] = ()
+    tiers: tuple[tuple[Use, tuple[tuple[str, NamedModel], ...]], ...] = ()
 
 
 class StateSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -122,6 +129,7 @@ def read_settings(path: Path | None, *, beside: Path | None) -> Settings:
             found["model"] = {"name" if isinstance(found["model"], str) else "order": found["model"]}
         _check_models(file, found.get("models"))
         _check_keys(file, "model.", found.get("model"), ModelSettings)
+        _check_uses(file, found.get("model"))
         _check_keys(file, "state.", found.get("state"), StateSettings)
         if isinstance(found.get("state"), str):
             found["state"] = {"folder": found["state"]}
@@ -144,15 +152,65 @@ def _check_models(file: Path, found: Any) -> None:
             raise ConfigError(f"{file}: models.{name}: {error}") from error
 
 
+def _check_uses(file: Path, model: Any) -> None:
+    """Refuse a use that there is not. Raises ConfigError naming the key."""
+    uses = model.get("for", {}) if isinstance(model, dict) else {}
+    if not isinstance(uses, dict):
+        raise ConfigError(f"{file}: model.for is a section: [model.for], and in it {', '.join(get_args(Use))}")
+    for use in uses:
+        if use not in get_args(Use):
+            near = difflib.get_close_matches(use, get_args(Use), n=1)
+            hint = f"; did you mean model.for.{near[0]}?" if near else "."
+            raise ConfigError(f"{file}: there is no use model.for.{use}{hint} There are: {', '.join(get_args(Use))}")
+
+
 def _checked(file: Path, settings: Settings) -> Settings:
     """The settings, if its named models can be asked as they are written. Raises ConfigError naming the key."""
-    for name in settings.model.order:
-        if name not in settings.models:
-            known = ", ".join(settings.models) or "none"
-            raise ConfigError(f"{file}: model.order names {name}; there are: {known}. Write [models.{name}]")
+    known = ", ".join(settings.models) or "none"
+    named = {"order": settings.model.order} | {f"for.{use}": each for use, each in names_for(settings.model).items()}
+    for key, names in named.items():
+        for name in names:
+            if name not in settings.models and not (key == "for.embed" and is_embedder(name)):
+                raise ConfigError(f"{file}: model.{key} names {name}; there are: {known}. Write [models.{name}]")
+    for use in settings.model.uses:
+        _check_use(file, use, settings)
     for name, model in settings.models.items():
         check_named(model, f"{file}: models.{name}")
     return settings
+
+
+def names_for(model: ModelSettings) -> dict[Use, tuple[str, ...]]:
+    """The names of the models for each use."""
+    return {use: (each,) if isinstance(each, str) else each for use, each in model.uses.items()}
+
+
+def is_embedder(name: str) -> bool:
+    """Whether a model of this name can be pulled that compares texts."""
+    from edgeagent.models.catalogue import KNOWN
+
+    return name in KNOWN and KNOWN[name].kind == "embedder"
+
+
+def _check_use(file: Path, use: Use, settings: Settings) -> None:
+    """Refuse models that cannot be used so. Raises ConfigError naming the key."""
+    key, names, models = f"{file}: model.for.{use}", names_for(settings.model)[use], settings.models
+    if not names:
+        raise ConfigError(f"{key} names no model; there are: {', '.join(models) or 'none'}")
+    if use in ("choose", "answer"):
+        return
+    first = models.get(names[0], NamedModel(name=names[0]))
+    if len(names) > 1:
+        raise ConfigError(f"{key} is one model, and here are {len(names)}")
+    if not first.name or (use == "judge" and first.name.startswith("script:")):
+        what = "a script" if first.name else "behind an endpoint"
+        why = "weigh texts without writing them" if use == "judge" else "compare texts before any rule has judged them"
+        raise ConfigError(f"{key} names {names[0]}, which is {what}: only weights that are here {why}")
+    choosing = names_for(settings.model).get("choose", settings.model.order)
+    if use == "judge" and not any(models[name].endpoint and models[name].calls != "own" for name in choosing):
+        raise ConfigError(
+            f"{key}: no model would ask a judge. It weighs what is planned here for a model behind an endpoint, whose "
+            '`calls` are "schema", "object" or "grammar"; weights that are here weigh for themselves'
+        )
 
 
 def check_named(model: NamedModel, where: str) -> None:
@@ -180,42 +238,6 @@ def endpoint_of(model: NamedModel) -> Endpoint:
 
     told = {name: value for name, value in msgspec.structs.asdict(model).items() if name in Endpoint.__struct_fields__}
     return Endpoint(url=model.endpoint, **told)
-
-
-def with_chain(settings: Settings) -> ModelSettings:
-    """The model's settings with the models that its name or its order means. Raises ConfigError.
-
-    A name may be several, with commas between, or `URL MODEL CREDENTIAL` as `named_endpoint` writes it.
-    """
-    model = settings.model
-    if "://" in model.name:
-        url, name, credential = (*model.name.split(" "), "", "")[:3]
-        found = NamedModel(endpoint=url, model=name, credential=credential)
-        check_named(found, "--endpoint")
-        return msgspec.structs.replace(model, chain=(("endpoint", found),))
-    names = model.order or tuple(model.name.split(","))
-    missing = [name for name in names if name not in settings.models]
-    if missing and len(names) == 1:
-        return model
-    if missing:
-        raise ConfigError(f"which model is {missing[0]}? Write [models.{missing[0]}] into edgeagent.toml")
-    chain = tuple((name, settings.models[name]) for name in names)
-    return msgspec.structs.replace(model, name=",".join(names), chain=chain)
-
-
-def own_weights(model: ModelSettings, wants: str) -> ModelSettings:
-    """The first of the models whose weights are here, for what needs them. Raises ConfigError if there is none."""
-    if not model.chain:
-        return model
-    for _, each in model.chain:
-        if each.name:
-            return msgspec.structs.replace(model, name=each.name, order=(), chain=())
-    raise ConfigError(f"no model behind an endpoint {wants}: name one whose weights are here with --model")
-
-
-def named_endpoint(url: str, model: str, credential: str) -> str:
-    """An endpoint as one name, by which a session finds it again; of the key it holds only where that is."""
-    return " ".join((url, model, credential)).rstrip()
 
 
 def _beside(file: Path, settings: Settings) -> Settings:
@@ -246,7 +268,7 @@ def _files_beside(folder: Path, model: NamedModel) -> NamedModel:
 
 def _check_keys(file: Path, section: str, found: Any, kind: type[msgspec.Struct]) -> None:
     """Refuse a key that there is not, with those that there are. Raises ConfigError."""
-    known = [name for name in kind.__struct_fields__ if name != "chain"]  # Found, and never written.
+    known = [name for name in kind.__struct_encode_fields__ if name not in ("chain", "tiers")]  # Never written.
     for key in found if isinstance(found, dict) else ():
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1)

@@ -23,14 +23,17 @@ HOW_TO = f"edgeagent model pull {EMBEDDER}"
 class Embedding:
     """The embedder, loaded when it is first asked. Any thread may ask it; one at a time is answered."""
 
-    def __init__(self) -> None:
+    def __init__(self, named: str = "") -> None:
+        """`named` is the embedder of the settings; without it, it is that of the catalogue."""
+        self._named = named
         self._lock = threading.Lock()
         self._loaded: Embedder | None = None
 
     @property
     def name(self) -> str:
         """What it is called; '' where it was not pulled."""
-        return EMBEDDER if stored_model(EMBEDDER) is not None else ""
+        name = self._named or EMBEDDER
+        return name if stored_model(name) is not None else ""
 
     def vectors(self, texts: Sequence[str]) -> tuple[list[bytes], int]:
         """A vector for each text, as numbers in single precision, little-endian; and the pieces of all of them.
@@ -38,7 +41,7 @@ class Embedding:
         Raises ModelError for a text that is too long, and where there is no embedder any more.
         """
         with self._lock:
-            self._loaded = self._loaded or embedder()
+            self._loaded = self._loaded or embedder(self._named)
             if self._loaded is None:
                 raise ModelError(f"{EMBEDDER} is not there any more: {HOW_TO}")
             told = [self._loaded.vector(each if each.startswith(PREFIXES) else PREFIXES[0] + each) for each in texts]

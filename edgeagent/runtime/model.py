@@ -5,20 +5,21 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from weakref import WeakValueDictionary
 
 import msgspec
-from msgspec.structs import replace
 
+from edgeagent.codec.dialect import dialect_called
 from edgeagent.core.agent import Agent
-from edgeagent.driver.model import ModelDriver, Sampling
-from edgeagent.driver.order import OrderedModels
+from edgeagent.driver.model import Lender, ModelDriver, Sampling
+from edgeagent.driver.order import OrderedModels, Use
 from edgeagent.driver.scripted import ScriptedModel
 from edgeagent.errors import ConfigError, EdgeAgentError
 from edgeagent.runtime.attached import Attached
 from edgeagent.runtime.calibration import tools_digest, use_calibration
 from edgeagent.runtime.config import ModelSettings, NamedModel, endpoint_of
+from edgeagent.runtime.tiers import embedder_of, judge_of, one_of, orders_of, writers
 from edgeagent.runtime.wiring import (
     PLAIN,
     SCRIPT_PREFIX,
@@ -133,19 +134,27 @@ class OneSessionsWeights:
 
 
 class Chain:
-    """Named models in their order: each ask goes to the first that can be reached."""
+    """Named models: each ask goes to the first of its use that can be reached."""
 
     def __init__(self, settings: ModelSettings, *, shared: bool, verbose: bool = False) -> None:
+        """Load each model once, whatever it is used for. Raises ConfigError and ModelError."""
         self.settings, self.dialect = settings, dialect_of(settings)
-        self._models: list[tuple[str, Model]] = []
+        self._uses: dict[Use, tuple[str, ...]] = {
+            use: tuple(name for name, _ in order) for use, order in orders_of(settings).items()
+        }
+        self._judge = "".join(name for name, _ in judge_of(settings))
+        if self._judge and dialect_called(self.dialect).decides:
+            raise ConfigError(f"model.for.judge: a model that writes {self.dialect} decides about calls by itself")
+        last = {order[-1] for order in self._uses.values()}
+        self._models: dict[str, Model] = {}
         try:
-            for place, (name, each) in enumerate(settings.chain):
-                is_last = place + 1 == len(settings.chain)
-                own = replace(settings, name=each.name, order=(), chain=())
-                model = (
-                    load_model(own, shared=shared, verbose=verbose) if each.name else Remote(each, own, is_last=is_last)
+            for name, each in (writers(settings) | dict(judge_of(settings))).items():
+                own = one_of(settings, each)
+                self._models[name] = (
+                    load_model(own, shared=shared, verbose=verbose)
+                    if each.name
+                    else Remote(each, own, is_last=name in last)
                 )
-                self._models.append((name, model))
         except EdgeAgentError:
             self.close()
             raise
@@ -153,20 +162,31 @@ class Chain:
     def driver(
         self, agent: Agent, doors: Attached, root: Path, answered: int, manner: Manner | None = None
     ) -> ModelDriver:
-        """Ask the first, and the next where it cannot be reached."""
-        drivers: list[tuple[str, ModelDriver]] = []
+        """Ask the first of an order, and the next where it cannot be reached."""
+        drivers: dict[str, ModelDriver] = {}
         try:
-            for name, model in self._models:
-                drivers.append((name, model.driver(agent, doors, root, answered, manner)))
+            for name in sorted(self._models, key=lambda name: isinstance(self._models[name], Remote)):
+                model = self._models[name]
+                drivers[name] = (
+                    model.driver(agent, doors, root, answered, manner, self._lender(drivers))
+                    if isinstance(model, Remote)
+                    else model.driver(agent, doors, root, answered, manner)
+                )
         except EdgeAgentError:
-            for _, driver in drivers:
+            for driver in drivers.values():
                 driver.close()
             raise
-        return drivers[0][1] if len(drivers) == 1 else OrderedModels(drivers)
+        if len(drivers) == 1 and not self.settings.tiers:
+            return next(iter(drivers.values()))
+        return OrderedModels(tuple((name, drivers[name]) for name in self._models), self._uses)
+
+    def _lender(self, drivers: dict[str, ModelDriver]) -> Lender | None:
+        """The driver of the judge, which is made before those that ask it."""
+        return cast(Lender, drivers[self._judge]) if self._judge else None
 
     def close(self) -> None:
         """Let go of all of them."""
-        for _, model in self._models:
+        for model in self._models.values():
             model.close()
 
 
@@ -198,17 +218,24 @@ class Remote:
         with needs_curl():
             from edgeagent.driver.remote.model import Price, RemoteModel
         price = Price(**{str(name): value for name, value in named.price.items()})
-        meaning = embedder() if settings.meaning and named.calls != "own" else None
+        meaning = embedder(embedder_of(settings)) if settings.meaning and named.calls != "own" else None
         self._loaded = RemoteModel(endpoint_of(named), price, meaning)
 
     def driver(
-        self, agent: Agent, doors: Attached, root: Path, answered: int, manner: Manner | None = None
+        self,
+        agent: Agent,
+        doors: Attached,
+        root: Path,
+        answered: int,
+        manner: Manner | None = None,
+        judge: Lender | None = None,
     ) -> ModelDriver:
-        """Answer one session."""
+        """Answer one session. `judge` weighs what is planned here."""
         asking = Manner() if manner is None else manner
         heat = self.settings.temperature if asking.temperature is None else asking.temperature
         sampling = Sampling(heat, asking.top_p)
-        return self._loaded.driver(agent, doors.stream, sampling, plans=asking.chooses, is_last=self._is_last)
+        more: Any = {"plans": asking.chooses, "is_last": self._is_last, "judge": judge}
+        return self._loaded.driver(agent, doors.stream, sampling, **more)
 
     def close(self) -> None:
         """End its thread."""
@@ -226,7 +253,7 @@ def load_model(settings: ModelSettings, *, shared: bool, verbose: bool = False) 
 
     Raises ConfigError and ModelError.
     """
-    if settings.chain:
+    if writers(settings):
         return Chain(settings, shared=shared, verbose=verbose)
     if settings.name.startswith(SCRIPT_PREFIX):
         return Script(script_of(settings.name), settings)

@@ -25,10 +25,8 @@ from edgeagent.runtime.config import (
     ModelSettings,
     Settings,
     StateSettings,
-    named_endpoint,
     read_settings,
     state_root,
-    with_chain,
 )
 from edgeagent.runtime.door import Door
 from edgeagent.runtime.folder import ABOUT_NAME, TRACE_NAME, Beginning, Limits, find_directory, last_directory, locked
@@ -39,6 +37,7 @@ from edgeagent.runtime.recording import Recording, changes, load_recording, reso
 from edgeagent.runtime.rests import KeptResults
 from edgeagent.runtime.resume import resume_session
 from edgeagent.runtime.session import Outside, Session, new_session
+from edgeagent.runtime.tiers import alone, named_endpoint, with_chain
 from edgeagent.runtime.vouched import examine_to_go_on
 from edgeagent.runtime.wiring import (
     agent_path,
@@ -112,12 +111,12 @@ def settings_of(request: OpenRequest) -> Settings:
     """The operator's settings with the request's on top. Raises ConfigError naming file and key."""
     settings = read_settings(request.config, beside=_beside(request.spec or request.agent))
     names = ("engine", "dialect", "template", "context_tokens", "threads")
-    given = {name: getattr(request, name) for name in names} | {"name": _model_named(request)}
-    changed = {key: value for key, value in given.items() if value is not None}
-    if "name" in changed:
-        changed["order"] = ()
+    given = {name: getattr(request, name) for name in names}
+    model = replace(settings.model, **{key: value for key, value in given.items() if value is not None})
+    named = _model_named(request)
+    model = model if named is None else alone(model, named)
     state = replace(settings.state, folder=str(request.state or settings.state.folder))
-    settings = replace(settings, model=replace(settings.model, **changed), state=state)
+    settings = replace(settings, model=model, state=state)
     return replace(settings, model=with_chain(settings))
 
 

@@ -14,7 +14,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import orjson
-from msgspec.structs import replace
 
 from edgeagent.codec.dialect import dialect_called, dialect_for
 from edgeagent.core.agent import Agent
@@ -25,12 +24,13 @@ from edgeagent.driver.clock import ClockDriver
 from edgeagent.driver.model import ModelDriver
 from edgeagent.driver.person import PersonDriver
 from edgeagent.driver.tool import ToolDriver
-from edgeagent.errors import ConfigError, EdgeAgentError, TraceError
+from edgeagent.errors import ConfigError, EdgeAgentError, ModelError, TraceError
 from edgeagent.policy.all_guards import guard_for
 from edgeagent.policy.guard import Guard, guarded_step
 from edgeagent.policy.nested import FamilyStep
 from edgeagent.runtime.config import EngineName, ModelSettings
 from edgeagent.runtime.keys import KV_NAME, local_key
+from edgeagent.runtime.tiers import embedder_of, one_of, writers
 from edgeagent.trace.disk import DISK, Disk
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def dialect_of(settings: ModelSettings) -> str:
     """
     if settings.dialect != AUTO:
         return dialect_called(settings.dialect).name
-    if settings.chain:
+    if writers(settings):
         return _dialect_of_chain(settings)
     if settings.name.startswith(SCRIPT_PREFIX):
         return PLAIN
@@ -133,13 +133,13 @@ def dialect_of(settings: ModelSettings) -> str:
 
 def _dialect_of_chain(settings: ModelSettings) -> str:
     """The dialect of the weights among several models, in which what comes from an endpoint is written too."""
-    own = {name: replace(settings, name=model.name, chain=()) for name, model in settings.chain if model.name}
-    found = {name: dialect_of(each) for name, each in own.items()}
+    named = writers(settings)
+    found = {name: dialect_of(one_of(settings, each)) for name, each in named.items() if each.name}
     if len(set(found.values())) > 1:
         told = ", ".join(f"{name} {dialect}" for name, dialect in found.items())
         raise ConfigError(f"model.order: one session has one dialect, and these have several: {told}")
     dialect = next(iter(found.values()), PLAIN)
-    if dialect_called(dialect).frame.string_mark and len(found) < len(settings.chain):
+    if dialect_called(dialect).frame.string_mark and len(found) < len(named):
         raise ConfigError(
             f"model.order: what an endpoint calls cannot be written as {dialect}; use another local model"
         )
@@ -240,18 +240,23 @@ def _llama_options(settings: ModelSettings, verbose: bool) -> tuple[Path, Option
         "verbose": verbose,
         "template": given_template(settings),
         "digest": stored.sha256 if stored else None,
-        "meaning": embedder() if settings.meaning else None,
+        "meaning": embedder(embedder_of(settings)) if settings.meaning else None,
     }
 
 
-def embedder() -> Embedder | None:
-    """What compares texts by their meaning, where `e5-small` was pulled. Raises ModelError if its file is damaged."""
+def embedder(named: str = "") -> Embedder | None:
+    """What compares texts by their meaning: the one that is named, or else `e5-small` where it was pulled.
+
+    Raises ModelError if its file is damaged, or if one that is named is not here.
+    """
     from edgeagent.models.catalogue import EMBEDDER
     from edgeagent.models.disk import store_root
     from edgeagent.models.store import stored_model
 
-    stored = stored_model(EMBEDDER)
+    stored = stored_model(named or EMBEDDER)
     if stored is None:
+        if named:
+            raise ModelError(f"model.for.embed: {named} is not here: edgeagent model pull {named}")
         return None
     from edgeagent.driver.meaning.embedder import Embedder
 

@@ -13,8 +13,9 @@ from edgeagent.doors.cli.options import model_options, settings_from, state_opti
 from edgeagent.doors.cli.terminal import tell, tell_row
 from edgeagent.errors import ConfigError
 from edgeagent.runtime import calibration
-from edgeagent.runtime.config import own_weights, state_root
+from edgeagent.runtime.config import state_root
 from edgeagent.runtime.operator import operator_rules, with_rules
+from edgeagent.runtime.tiers import own_weights
 from edgeagent.runtime.wiring import SCRIPT_PREFIX, agent_path, dialect_of, llama_model, load_agent, with_dialect
 
 

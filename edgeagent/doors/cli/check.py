@@ -16,9 +16,10 @@ from edgeagent.doors.cli.terminal import tell, tell_row
 from edgeagent.errors import EdgeAgentError, ExitCode, ModelError
 from edgeagent.grammar.calls import grammar_of, lowered_call
 from edgeagent.models.catalogue import EMBEDDER
-from edgeagent.runtime.config import NamedModel, Settings, own_weights
+from edgeagent.runtime.config import NamedModel, Settings
 from edgeagent.runtime.model import probed
 from edgeagent.runtime.operator import operator_rules, with_rules
+from edgeagent.runtime.tiers import embedder_of, judge_of, own_weights, uses_told, writers
 from edgeagent.runtime.wiring import (
     PLAIN,
     SCRIPT_PREFIX,
@@ -98,11 +99,13 @@ def _checks(agent_spec: str | None, cpu: bool, options: dict[str, Any]) -> Itera
 
 def _look_at_models(settings: Settings, agent: Agent | None, *, verbose: bool) -> Iterator[Check]:
     """The checks of each model that may be asked: of its weights, or of its endpoint."""
-    chain = settings.model.chain
-    for name, each in chain:
+    if dict(settings.model.tiers):
+        yield "uses", lambda: uses_told(settings.model)
+    named = writers(settings.model) | dict(judge_of(settings.model))
+    for name, each in named.items():
         if each.endpoint:
             yield from _look_at_endpoint(name, each)
-    if chain and not any(each.name for _, each in chain):
+    if named and not any(each.name for each in named.values()):
         return
     own = replace(settings, model=own_weights(settings.model, "is checked here"))
     yield "cpu", _look_at_cpu
@@ -175,10 +178,10 @@ def _look_at_meaning(settings: Settings) -> str:
     """Whether an embedder compares requests with the tools; nothing is wrong without one."""
     if not settings.model.meaning:
         return "requests are compared by their words and by the model: `meaning` is false in the settings"
-    found = embedder()
-    if found is None:
+    named = embedder_of(settings.model)
+    if embedder(named) is None:
         return f"requests are compared by their words and by the model; `edgeagent model pull {EMBEDDER}` adds meaning"
-    return f"requests are also compared by {EMBEDDER}"
+    return f"requests are also compared by {named or EMBEDDER}"
 
 
 def _look_at_model(agent: Agent, settings: Settings, *, verbose: bool) -> str:

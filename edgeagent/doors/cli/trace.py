@@ -204,6 +204,8 @@ def _event_text(event: Event) -> str:
     match event:
         case SessionStarted(agent=agent, version=version):
             return f"{agent}, edgeagent {version}"
+        case ModelAnswered(text=text, asked=(*passed, (name, _))):
+            return "; ".join([*(_short(f"{each}: {why}") for each, why in passed), f"{name}: {_short(text)}"])
         case UserSaid(text=text) | ModelAnswered(text=text):
             return _short(text)
         case EffectLost(tool=tool, arguments=arguments) if tool:

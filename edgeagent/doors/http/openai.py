@@ -52,7 +52,7 @@ class OpenAi:
     def __init__(self, sessions: Sessions, bare: Bare, places: Places, metrics: Metrics, temperature: float) -> None:
         """`temperature` is that of the agents."""
         self._sessions, self._bare, self._places, self._temperature = sessions, bare, places, temperature
-        self._embeddings = Embeddings(Embedding(), places)
+        self._embeddings = Embeddings(Embedding(bare.embedder), places)
         self._began = int(time.time())
         self._threads = ThreadPoolExecutor(WAITING_MAX, "bare")
         self._serves = BareServes(bare, self._threads, lambda usage: count_tokens(metrics, usage))

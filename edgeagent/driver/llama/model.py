@@ -18,7 +18,7 @@ import hashlib
 import itertools
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,7 @@ from edgeagent.core.effects import AskModel, Effect
 from edgeagent.core.events import Event, ModelAnswered, ModelFailed
 from edgeagent.core.values import Usage
 from edgeagent.driver.base import Post
+from edgeagent.driver.llama.answered import event_of
 from edgeagent.driver.llama.decode import Generation, OnText, Wanted, generate
 from edgeagent.driver.llama.engine import Halt, Progress
 from edgeagent.driver.llama.fair import Job
@@ -42,7 +43,7 @@ from edgeagent.driver.llama.kv import TEXTS_FOLDER, KvStore, SavedMemory, WarmSh
 from edgeagent.driver.llama.loaded import Loaded, Options
 from edgeagent.driver.llama.prompt import pack_ids
 from edgeagent.driver.llama.sampling import TOP_P, sampler_of
-from edgeagent.driver.model import NO_ROOM, Warm
+from edgeagent.driver.model import Warm, Weighing
 from edgeagent.errors import EdgeAgentError, GrammarError
 from edgeagent.grammar.frame import Answer
 from edgeagent.request.calibration_weights import digest_of, fitted_for
@@ -237,6 +238,24 @@ class LlamaDriver:
         if refused:
             post(ModelFailed(0, effect.effect_id, "unavailable", refused))
 
+    def lend(self, ask: AskModel, do: Callable[[Weighing | None], None]) -> None:
+        """Have something done while this model can weigh for an ask that another one answers."""
+        deadline = _deadline(ask)
+
+        def work() -> None:
+            weighing = None
+            with contextlib.suppress(EdgeAgentError):
+                weighing = self._weighing(ask, self._halt(ask, deadline))
+            self._cancelled.discard(ask.effect_id)
+            do(weighing)
+
+        def instead() -> None:
+            self._cancelled.discard(ask.effect_id)
+            do(None)
+
+        if self._model.ask(Job(work, instead, self.session, ask.effect_id, self._hearing.get("on_waiting"))):
+            do(None)
+
     def cancel(self, effect_id: int) -> None:
         """Stop writing within a token, if it is this ask."""
         self._cancelled.add(effect_id)
@@ -297,7 +316,18 @@ class LlamaDriver:
         evaluated = max(0, min(len(self._engine.kept()), len(prompt)) - reused)
         micros = (time.perf_counter_ns() - began) // 1000
         confidence = tuple(map(self._confidence, self.sureness))
-        return _event(ask, written, evaluated, micros, planned, confidence)
+        return event_of(ask, written, evaluated, micros, planned, confidence)
+
+    def _weighing(self, ask: AskModel, halt: Halt) -> Weighing | None:
+        """This model as the judge of an ask, behind its conversation."""
+        prepared, prompt = self.prepared, self.prepared.prompt(ask)
+        if prepared.scorer is None or self._too_long(ask, len(prompt)):
+            return None
+        self._model.enter(self)
+        prepared.hold_texts(halt)
+        self._engine.align(prompt)
+        prepared.hold_prefix(ask.agent, prompt, halt, self._hearing.get("on_progress"))
+        return Weighing(ModelJudge(prepared.scorer, prompt, halt), self._fitted, self._needed.get(ask.agent))
 
     def _too_long(self, ask: AskModel, count: int) -> str:
         """Why a prompt of so many tokens is not evaluated, or ''."""
@@ -416,28 +446,3 @@ class LlamaDriver:
 def _deadline(ask: AskModel) -> float | None:
     """When the ask must have ended: what waits for its turn uses up its time, too."""
     return time.monotonic() + ask.timeout_ms / 1000 if ask.timeout_ms else None
-
-
-def _event(
-    ask: AskModel,
-    written: Generation,
-    evaluated: int,
-    micros: int,
-    planned: Plan,
-    confidence: tuple[float, ...],
-) -> Event:
-    if written.stop == "context_full" and not written.token_ids:
-        return ModelFailed(0, ask.effect_id, "context_full", "no room is left for an answer", written.prompt)
-    if not written.complete and not written.token_ids and written.stop == "limit":
-        return ModelFailed(0, ask.effect_id, "engine", f"{NO_ROOM} the {ask.max_tokens} tokens that are left")
-    usage = Usage(
-        prompt=written.prompt,
-        evaluated=evaluated,
-        completion=len(written.token_ids),
-        forced=written.forced,
-        micros=micros,
-    )
-    stop = "limit" if written.stop == "context_full" else written.stop
-    ids = pack_ids(written.token_ids)
-    told = (written.closed_early, planned.scores, confidence, planned.why)
-    return ModelAnswered(0, ask.effect_id, written.text, stop, usage, ids, *told)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import msgspec
@@ -21,7 +22,7 @@ from edgeagent.core.effects import AskModel, Effect
 from edgeagent.core.events import Event, ModelAnswered, ModelFailed, ModelFailure
 from edgeagent.core.values import Stop, Usage
 from edgeagent.driver.base import Post
-from edgeagent.driver.model import Sampling, Warm
+from edgeagent.driver.model import Lender, Sampling, Warm, Weighing
 from edgeagent.driver.remote.endpoint import Endpoint
 from edgeagent.driver.remote.exchange import Asked, Exchange, Result
 from edgeagent.driver.remote.planned import Planner, as_called, planned_conversation
@@ -57,6 +58,20 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return -int(-(prompt * self.input + completion * self.output) // 1)
 
 
+@dataclass(frozen=True, eq=False)
+class Begun:
+    """An ask that was taken up: who is told, since when, and until when it must have ended."""
+
+    ask: AskModel
+    post: Post
+    began_ns: int
+    until: float
+
+    def micros(self) -> int:
+        """How long it has taken."""
+        return (time.perf_counter_ns() - self.began_ns) // 1000
+
+
 class RemoteModel:
     """One endpoint for all sessions of a process. Close it after them."""
 
@@ -79,13 +94,14 @@ class RemoteModel:
         *,
         plans: bool = True,
         is_last: bool = True,
+        judge: Lender | None = None,
     ) -> RemoteDriver:
         """A driver for one session. Without `plans` the model decides alone, whatever the endpoint's settings are.
 
-        One that is not the last of several does not try a server twice.
+        One that is not the last of several does not try a server twice. `judge` weighs what is planned here.
         """
         planner = Planner(agent, self.meaning) if plans and self.endpoint.calls != "own" else None
-        return RemoteDriver(self, agent, on_text, sampling, planner, is_last)
+        return RemoteDriver(self, agent, on_text, sampling, planner, is_last, judge)
 
     def close(self) -> None:
         """Stop everything."""
@@ -103,10 +119,11 @@ class RemoteDriver:
         sampling: Sampling,
         planner: Planner | None,
         is_last: bool,
+        judge: Lender | None = None,
     ) -> None:
         self._model, self._agent, self._on_text, self._is_last = model, agent, on_text, is_last
-        self._sampling, self._planner = sampling, planner
-        self._open: dict[int, Exchange] = {}
+        self._sampling, self._planner, self._judge = sampling, planner, judge
+        self._open: dict[int, Exchange | Begun] = {}
         self._lock = threading.Lock()
         self._is_closed = False
 
@@ -127,10 +144,38 @@ class RemoteDriver:
         if ask.stays and not endpoint.is_here:
             post(ModelFailed(0, ask.effect_id, "unavailable", f"{endpoint.origin} was not asked: {ask.stays}"))
             return
-        began, api = time.perf_counter_ns(), api_called(endpoint.api)
-        planned = Plan() if self._planner is None else self._planner.planned(ask)
+        begun = Begun(ask, post, time.perf_counter_ns(), time.monotonic() + (ask.timeout_ms / 1000 or TOTAL_S))
+        if self._judge is None or self._planner is None or not self._planner.weighs(ask):
+            self._go(begun, None)
+            return
+        with self._lock:
+            self._open[ask.effect_id] = begun
+        self._judge.lend(ask, partial(self._weighed, begun))
+
+    def _weighed(self, begun: Begun, weighing: Weighing | None) -> None:
+        """Go on where the judge may be asked, in whoever's thread that is."""
+        with self._lock:
+            waits = self._open.pop(begun.ask.effect_id, None) is begun
+            if self._is_closed:
+                return
+        if not waits:
+            begun.post(ModelAnswered(0, begun.ask.effect_id, "", "cancelled", Usage(micros=begun.micros())))
+            return
+        try:
+            self._go(begun, weighing)
+        # The thread is the judge's: whatever is wrong ends this ask alone.
+        except Exception as error:
+            begun.post(ModelFailed(0, begun.ask.effect_id, "engine", f"{type(error).__name__}: {error}"))
+
+    def _go(self, begun: Begun, weighing: Weighing | None) -> None:
+        """Send what is planned, or answer without."""
+        ask, post, endpoint = begun.ask, begun.post, self._model.endpoint
+        planned, api = (
+            Plan() if self._planner is None else self._planner.planned(ask, weighing),
+            api_called(endpoint.api),
+        )
         if planned.text:
-            post(self._said(ask, planned, began))
+            post(self._said(begun, planned))
             return
         try:
             body = api.encode(self._conversation(ask, planned))
@@ -140,9 +185,8 @@ class RemoteDriver:
         if full := self._too_long(ask, len(body)):
             post(full)
             return
-        until = time.monotonic() + (ask.timeout_ms / 1000 if ask.timeout_ms else TOTAL_S)
-        asked = Asked(endpoint, api, body, until, ask.seed, self._is_last)
-        done = partial(self._done, ask, planned, len(body), began, post)
+        asked = Asked(endpoint, api, body, begun.until, ask.seed, self._is_last)
+        done = partial(self._done, begun, planned, len(body))
         exchange = Exchange(asked, self._model.transport, self._on_text, done)
         with self._lock:
             self._open[ask.effect_id] = exchange
@@ -151,16 +195,21 @@ class RemoteDriver:
     def cancel(self, effect_id: int) -> None:
         """Stop it on the way."""
         with self._lock:
-            exchange = self._open.get(effect_id)
-        if exchange is not None:
-            exchange.cancel()
+            found = self._open.get(effect_id)
+            if isinstance(found, Begun):
+                del self._open[effect_id]
+        if isinstance(found, Exchange):
+            found.cancel()
+        elif found is not None and self._judge is not None:
+            self._judge.cancel(effect_id)
 
     def close(self) -> None:
         """Let go of the session. Nothing is posted afterwards."""
         with self._lock:
             self._is_closed, left = True, list(self._open.values())
-        for exchange in left:
-            exchange.cancel()
+        for each in left:
+            if isinstance(each, Exchange):
+                each.cancel()
 
     def _conversation(self, ask: AskModel, planned: Plan) -> Conversation:
         agent, endpoint = self._agent.by_path[ask.agent], self._model.endpoint
@@ -169,21 +218,20 @@ class RemoteDriver:
             return plain
         return planned_conversation(plain, ask, agent, planned, endpoint.calls)
 
-    def _said(self, ask: AskModel, planned: Plan, began: int) -> Event:
+    def _said(self, begun: Begun, planned: Plan) -> Event:
         """The answer that needs no model."""
         if self._on_text is not None:
             self._on_text(planned.text)
-        usage = Usage(micros=(time.perf_counter_ns() - began) // 1000)
-        return ModelAnswered(0, ask.effect_id, planned.text, "end", usage, scores=planned.scores)
+        usage = Usage(micros=begun.micros())
+        return ModelAnswered(0, begun.ask.effect_id, planned.text, "end", usage, scores=planned.scores)
 
-    def _done(self, ask: AskModel, planned: Plan, sent: int, began: int, post: Post, result: Result) -> None:
-        micros = (time.perf_counter_ns() - began) // 1000
-        event = self._event(ask, planned, sent, micros, result)
+    def _done(self, begun: Begun, planned: Plan, sent: int, result: Result) -> None:
+        event = self._event(begun.ask, planned, sent, begun.micros(), result)
         with self._lock:
-            self._open.pop(ask.effect_id, None)
+            self._open.pop(begun.ask.effect_id, None)
             if self._is_closed:
                 return
-        post(event)
+        begun.post(event)
 
     def _event(self, ask: AskModel, planned: Plan, sent: int, micros: int, result: Result) -> Event:
         reply = result.reply

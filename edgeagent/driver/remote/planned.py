@@ -19,6 +19,7 @@ from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel
 from edgeagent.core.reading import Calls as Read
 from edgeagent.core.values import canonical_json
+from edgeagent.driver.model import Weighing
 from edgeagent.driver.remote.endpoint import Calls
 from edgeagent.grammar.calls import calls_of, grammar_of
 from edgeagent.request.meaning import Meaning
@@ -42,7 +43,11 @@ class Planner:
         self._agent = agent
         self._tools = {path: Tools.of(each.tools, meaning) for path, each in agent.by_path.items()}
 
-    def planned(self, ask: AskModel) -> Plan:
+    def weighs(self, ask: AskModel) -> bool:
+        """Whether there is something that a judge could say."""
+        return ask.choice != "answer" and bool(declared(ask.tools)) and ask.messages[-1].role != "tool"
+
+    def planned(self, ask: AskModel, weighing: Weighing | None = None) -> Plan:
         """What is to be done: calls, a text that needs no model, or neither, and the model answers in words."""
         agent, is_call = self._agent.by_path[ask.agent], ask.choice == "call"
         if ask.choice == "answer" or not (declared(ask.tools) or reading_on(request_in(ask), ask.tools)):
@@ -54,6 +59,9 @@ class Planner:
         found = reading_on(request_in(ask), ask.tools) or plan(
             request_in(ask),
             tools,
+            weighing and weighing.judge,
+            fitted=weighing and weighing.fitted,
+            needed=weighing and weighing.needed,
             is_open=not is_call,
             before=before_in(ask, agent),
             spoken=Spoken(agent.language, datetime.now().astimezone()),
