@@ -12,12 +12,13 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from edgeagent.doors.cli.main import VERBS
 from edgeagent.errors import ExitCode
-from edgeagent.runtime.config import ModelSettings, NamedModel, read_settings
+from edgeagent.runtime.config import ModelSettings, NamedModel, Use, read_settings
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -71,10 +72,15 @@ def test_the_settings_of_the_page_about_disks_are_settings(tmp_path):
 
 def test_the_settings_of_the_page_about_models_elsewhere_are_settings(tmp_path):
     page = (ROOT / "docs" / "remote.md").read_text()
-    (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
-    (tmp_path / "edgeagent.toml").write_text(text)
+    named, uses = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "edgeagent.toml").write_text(named)
     settings = read_settings(None, beside=tmp_path)
     assert settings.model.order == ("lan", "cloud", "local") == tuple(settings.models)
+    models = named[named.index("[models.lan]") :]
+    (tmp_path / "edgeagent.toml").write_text(
+        uses + models.replace('model = "qwen3"', 'model = "qwen3"\ncalls = "schema"')
+    )
+    assert set(read_settings(None, beside=tmp_path).model.uses) == set(get_args(Use))
     told = {key for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for key in re.findall(r"`(\w+)`", row)}
     assert told == set(NamedModel.__struct_fields__) - {"name"}
 
