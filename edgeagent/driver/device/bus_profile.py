@@ -10,7 +10,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from edgeagent.driver.line.profile import Command, Wire, check_command, readable
+from edgeagent.driver.line.command import Command, check_command
+from edgeagent.driver.line.profile import Wire, readable
 from edgeagent.errors import ConfigError
 
 Table = Literal["holding", "input", "coil", "discrete"]

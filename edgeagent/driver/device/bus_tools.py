@@ -21,8 +21,8 @@ from edgeagent.driver.device.bus_profile import WORDS, BusProfile, Images, Regis
 from edgeagent.driver.device.device_tools import EXTRA_S, argument_schema, command_line, read_answer, schema_of
 from edgeagent.driver.device.modbus_tools import value_of, words_of
 from edgeagent.driver.device.unknown import CommandFailed, EffectUnknown, UnknownEffects
+from edgeagent.driver.line.command import Command
 from edgeagent.driver.line.port import PortSettings, SerialPort
-from edgeagent.driver.line.profile import Command
 from edgeagent.errors import ConfigError, DriverUnavailable
 
 OPEN_S = 2.0

@@ -13,7 +13,9 @@ from typing import Any, assert_never
 from edgeagent.core.agent import Tool
 from edgeagent.driver.device.interrupt import interrupt_tool
 from edgeagent.driver.device.unknown import CommandFailed, EffectUnknown, UnknownEffects
+from edgeagent.driver.line.command import Argument, Command, Reading
 from edgeagent.driver.line.console import Console
+from edgeagent.driver.line.console_machine import LAG_S_MAX, ROUND_TRIPS
 from edgeagent.driver.line.outcome import (
     DeviceReset,
     Done,
@@ -24,7 +26,7 @@ from edgeagent.driver.line.outcome import (
     TimedOut,
     WaitingForInput,
 )
-from edgeagent.driver.line.profile import Argument, Command, Profile, Reading
+from edgeagent.driver.line.profile import Profile
 from edgeagent.driver.line.template import Quoting, anchored, filled, written
 from edgeagent.errors import DriverError, DriverUnavailable, PeerMisbehaved
 from edgeagent.shape.near_zero import why_not_held
@@ -84,7 +86,7 @@ class DeviceTools:
             effect=command.effect,
             sensitive=command.sensitive,
             confirm=command.effect != "read" and not ruled,
-            timeout_s=command.timeout_s + EXTRA_S,
+            timeout_s=command.timeout_s + EXTRA_S + ROUND_TRIPS * max(LAG_S_MAX, self.profile.round_trip_s),
             examples=command.examples,
             notes=self._notes,
         )

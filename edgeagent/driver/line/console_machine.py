@@ -35,14 +35,15 @@ from edgeagent.driver.line.view import READY, State, View
 
 CONFIRM_S = 3.0  # One attempt at a prompt while entering: many times what a live one needs.
 NUDGE_S = 1.0
+LAG_S_MAX = 3.0
+"""How long the first answer is waited for: satellites take two seconds there and back. A profile may say more."""
+
+PROBE_S = 0.5
+ROUND_TRIPS = 7
+"""A command's time-out is its own; besides, the line needs so many: prompt, echo, answer, nudges, status."""
+
 NUDGES_MAX = 3
 """How often a silent prompt is asked for a new one while its command may still run; then only listened to."""
-
-TYPING_TRIES = 3
-"""A line whose echo differs was never entered, so it may be typed again, slower each time."""
-
-CLEARS_MAX = 2
-"""A line that echoed wrongly is emptied again where nothing shows that it was: that key may be lost as well."""
 
 PAGES_MAX = 500
 
@@ -60,13 +61,10 @@ class ConsoleMachine(Nudger):
         self.confirmed = ""
         self._sent = Sent("")
         self._question = ""
+        self._answered = ""
         self._torn = False
         self._nudges: tuple[str, ...] = ()
         self._missed = 0
-
-    @property
-    def _style(self) -> str:
-        return self.profile.transaction.style
 
     def handed_back(self) -> None:
         """A person had the console and saw what became of it; nothing known of the state holds any more."""
@@ -93,7 +91,7 @@ class ConsoleMachine(Nudger):
         """
         state = yield from self.watch()
         until = self.now + timeout_s
-        if self.running and self._style == "prompt" and (yield from self._new_prompt(self.profile.settle_s)):
+        if self.running and self.style == "prompt" and (yield from self._new_prompt(self.profile.settle_s)):
             self.running = ""
         if self.running and not self._torn:
             return state
@@ -119,7 +117,8 @@ class ConsoleMachine(Nudger):
             # A line that said nothing since it was opened is not in the middle of booting; it need not be waited for.
             elif (yield from self.quiet(self.profile.quiet_ms / 1000 if self.view.raw else 0)):
                 # A shell that is just starting may swallow what is typed; then it is asked again.
-                state = yield from self.confirm(max(0.5, min(CONFIRM_S, until - self.now)))
+                most_s = CONFIRM_S + ROUND_TRIPS * self.lag_s
+                state = yield from self.confirm(max(0.5, min(most_s, until - self.now)))
                 if state in (*READY, "log_in", "password"):
                     return state
         return self.state
@@ -129,11 +128,11 @@ class ConsoleMachine(Nudger):
         view = yield from self.fresh()
         until = self.now + timeout_s
         yield from self.send(self.profile.keys.interrupt)
-        if self._style == "raw_repl":
+        if self.style == "raw_repl":
             yield from self.pause(0.2)  # The traceback comes first; then the raw REPL is left.
             yield from self.send(raw_repl.LEAVE)
         self._nudges, self._missed = (), 0
-        if self._style == "prompt" and self.running:  # What ignores the key may print something like a prompt.
+        if self.style == "prompt" and self.running:  # What ignores the key may print something like a prompt.
             while self.now < until and self.running:
                 yield from self.look(0.1, until)
                 self.running = "" if (yield from self._new_prompt(self.profile.settle_s)) else self.running
@@ -155,7 +154,7 @@ class ConsoleMachine(Nudger):
             return NotSent(refused)
         try:
             yield from self.look(0)
-            return (yield from self._transact(command, self.now + timeout_s))
+            return (yield from self._transact(command, timeout_s))
         except LineGone as gone:
             self._torn = True
             text, noise = self.view.clean
@@ -182,7 +181,7 @@ class ConsoleMachine(Nudger):
             return LinkWasLost("", str(gone))
 
     def _why_not(self, command: str) -> str:
-        raw = self._style == "raw_repl"
+        raw = self.style == "raw_repl"
         if self.person_has_it:
             return "a person has the console; the agent waits until it is handed back"
         if not command.strip() or any((c < " " and not (raw and c in "\n\t")) or c == "\x7f" for c in command):
@@ -192,49 +191,33 @@ class ConsoleMachine(Nudger):
             return f"the line would be {longest} characters; this device takes {self.profile.line_bytes_max}"
         return ""
 
-    def _transact(self, command: str, until: float) -> Play[Outcome]:
-        state = yield from self.confirm(max(0.0, until - self.now))
+    def _transact(self, command: str, timeout_s: float) -> Play[Outcome]:
+        began = self.now
+        state = yield from self.confirm(timeout_s)
+        until = began + timeout_s + ROUND_TRIPS * self.lag_s
         if self.running:
             return NotSent(BUSY.format(command=self.running), self.view.tail)
         if state not in READY:
             return NotSent(f"the console is in state {state}, not at a prompt", self.view.tail)
-        if self._style == "raw_repl":
+        if self.style == "raw_repl":
             return (yield from self._in_raw_repl(command, until))
-        left, last = (self.word(), self.word()) if self._style == "marker" else ("", "")
+        left, last = (self.word(), self.word()) if self.style == "marker" else ("", "")
         sent = Sent(self._line(command, left, last), left, left + last)
-        if problem := (yield from self._typed(sent.line, until)):
+        if problem := (yield from self.typed(sent.line, until)):
             return NotSent(problem)
         if self.person_has_it or self.now >= until:
-            yield from self._clear()
+            yield from self.clear()
             return NotSent("a person took the console" if self.person_has_it else "the time was over before Enter")
-        self.running, self._sent, self._nudges, self._missed = command, sent, (), 0
+        self.running, self._sent, self._nudges, self._missed, self._answered = command, sent, (), 0, ""
         yield from self.send(self.profile.keys.enter)
         return (yield from self._until_end(until))
 
     def _line(self, command: str, left: str, last: str) -> str:
-        if self._style != "marker":
+        if self.style != "marker":
             return command
         parts = {"{left}": left, "{right}": "a", "{last}": last, "{command}": command}
         # One pass, so that nothing inside the command is taken for a place of ours.
         return re.sub(r"\{(left|right|last|command)\}", lambda m: parts[m.group()], self.profile.transaction.line)
-
-    def _typed(self, line: str, until: float) -> Play[str]:
-        """Type the line and read its echo back. Returns "", or why it does not stand there; then it is cleared."""
-        problem = ""
-        for slower in range(TYPING_TRIES):
-            view = yield from self.fresh()
-            accepted = yield from self.type(line, slower=slower, until=until)
-            whole = accepted == len(line.encode())
-            if whole and (not self.profile.echo or (yield from self.echoed(view, line, until))):
-                return ""
-            shown = view.typed[-80:]
-            for _ in range(CLEARS_MAX):
-                if (yield from self._clear(settle_s=0.2)):
-                    break  # It is seen how the line is emptied.
-            problem = f"the console did not take in the line as typed (it shows {shown!r}); nothing was executed"
-            if self.now >= until:
-                break
-        return problem
 
     # -- the end of a command
 
@@ -246,7 +229,7 @@ class ConsoleMachine(Nudger):
             quiet = not (yield from self.look(waits_s, until))
             yield from self.answer_cursor()
             over = self.now >= until
-            marked = self._style == "marker"
+            marked = self.style == "marker"
             banner = self.view.banner  # After a marker it was only printed, by `dmesg` for one.
             ended = (yield from self._end_seen(quiet or over, over)) if marked or not banner else None
             if ended is not None:
@@ -271,7 +254,7 @@ class ConsoleMachine(Nudger):
     def _end_seen(self, quiet: bool, over: bool) -> Play[Done | Failed | None]:
         """The end of the command, if there is evidence of it; after a marker the prompt may be missing at the end."""
         view = self.view
-        if self._style == "marker":
+        if self.style == "marker":
             if not (view.prompt or over):
                 return None
             ended = marker_end(view, self._sent) or (refused_line(view, self._sent) if view.prompt else None)
@@ -301,13 +284,16 @@ class ConsoleMachine(Nudger):
         return True
 
     def _question_asked(self) -> str:
-        """The question that stands there; our own line's echo is none."""
-        return self.view.question if "\n" in self.view.clean[0] or not self.profile.echo else ""
+        """The question that stands there; our own line's echo is none, nor one whose answer is on its way."""
+        shown = self.view.clean[0]
+        asks = shown != self._answered and ("\n" in shown or not self.profile.echo)
+        return self.view.question if asks else ""
 
     def _allowed_answer(self, question: str) -> Play[bool]:
         """Type what the operator lets be answered to this question."""
         for pattern, answer in self.profile.answer_patterns:
             if pattern.search(question):
+                self._answered = self.view.clean[0]
                 yield from self.type(answer + self.profile.keys.enter)
                 return True
         return False
@@ -316,10 +302,10 @@ class ConsoleMachine(Nudger):
         """Ask a console without `;` for the status of the command before. Reading it changes nothing."""
         asking, way = self.profile.transaction.status_command, self.profile.transaction
         untold = Done(outcome.output, None, outcome.noise) if isinstance(outcome, Done) else outcome
-        if (yield from self._typed(asking, self.now + ECHO_S)):
+        if (yield from self.typed(asking, self.now + ECHO_S + self.lag_s)):
             return untold
         yield from self.send(self.profile.keys.enter)
-        limit, found = self.now + ECHO_S, None
+        limit, found = self.now + ECHO_S + self.lag_s, None
         while self.now < limit and found is None:
             yield from self.look(0.2, limit)
             if self.view.last_line == self.confirmed:
@@ -351,13 +337,14 @@ class ConsoleMachine(Nudger):
 
     def _probe(self, until: float) -> Play[State]:
         """Have the prompt join a word that we only sent in halves: a log-in prompt or a file being read cannot."""
-        if self._style != "marker":
+        if self.style != "marker":
             return (yield from self.nudge(until))
         left, right = self.word(), self.word()
         parts = {"{left}": left, "{right}": right}
         line = re.sub(r"\{(left|right)\}", lambda m: parts[m.group()], self.profile.transaction.probe)
-        yield from self._clear()
-        if (yield from self._typed(line, until)):
+        yield from self.clear()
+        until = max(until, self.now + PROBE_S + 2 * self.lag_s)
+        if (yield from self.typed(line, until)):
             self.state = "unknown"
             return self.state
         yield from self.send(self.profile.keys.enter)
@@ -371,37 +358,27 @@ class ConsoleMachine(Nudger):
 
     def nudge(self, until: float) -> Play[State]:
         """Ask an unknown console for its prompt; clear a half-typed line first, so that it is never completed."""
-        if self._style != "raw_repl" and not self.running:
-            yield from self._clear()
+        if self.style != "raw_repl" and not self.running:
+            yield from self.clear()
         view = yield from self.fresh()
         yield from self.send(self.profile.keys.nudge)
-        limit = min(until, self.now + NUDGE_S)
-        while self.now < limit and not view.prompt:
+        sent_at, limit = self.now, min(until, self.now + max(LAG_S_MAX, self.profile.round_trip_s + NUDGE_S))
+        while self.now < limit and not view.prompt and not view.autoboot_counts:
             yield from self.look(0.05, limit)
+        if view.prompt and not self.running:
+            self.measured(self.now - sent_at)
         while (yield from self.look(0.05)) and self.now < limit + NUDGE_S:
             pass
         self.state = self._classified() if view.raw else "off"
-        if self.running and self._style == "prompt" and not stands(view, self.confirmed):
+        if self.running and self.style == "prompt" and not stands(view, self.confirmed):
             self.state = "unknown"
         if self.state in READY:
             self.confirmed = view.last_line
-            if self._style == "marker" and self.now < until:
+            if self.style == "marker" and self.now < until:
                 return (yield from self._probe(until))
-            if self._style == "prompt" and self.echoes_blanks is None and not self.running:
-                yield from self.learn_blanks(self.confirmed, self._clear)
+            if self.style == "prompt" and self.echoes_blanks is None and not self.running:
+                yield from self.learn_blanks(self.confirmed)
         return self.state
-
-    def _clear(self, settle_s: float = 0.02) -> Play[bool]:
-        """Empty the line editor, and let what that prints go by; return whether anything was printed."""
-        view = yield from self.fresh()
-        yield from self.send(self.profile.keys.clear_line)
-        if self._style == "raw_repl":
-            settle_s = 0.1
-        limit = self.now + ECHO_S
-        while (yield from self.look(settle_s)) and self.now < limit:
-            if self._style == "raw_repl" and view.prompt:
-                break
-        return bool(view.raw)
 
     def answered_line(self, text: str, until: float) -> Play[State]:
         """Answer a log-in's prompt with a line, and see what comes next."""
@@ -429,9 +406,9 @@ class ConsoleMachine(Nudger):
         """A command that was given up may end later after all: then the console is free again."""
         if not self.running:
             return
-        if self._style == "marker":
+        if self.style == "marker":
             ended = marker_end(self.view, self._sent) is not None
         else:
-            ended = self._style == "raw_repl" and raw_repl.read(bytes(self.view.raw)) is not None
+            ended = self.style == "raw_repl" and raw_repl.read(bytes(self.view.raw)) is not None
         if ended or self.view.banner:
             self.running = self._question = ""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from edgeagent.driver.line.editing import Editor
 from edgeagent.driver.line.ending import is_weak, only_prompt
-from edgeagent.driver.line.play import Play, Typist
+from edgeagent.driver.line.play import Play
 from edgeagent.driver.line.profile import Profile
 from edgeagent.driver.line.view import View
 
@@ -19,7 +20,7 @@ LEARN_TRIES = 2
 """A key may be lost while it is found out whether blanks are echoed."""
 
 
-class Nudger(Typist):
+class Nudger(Editor):
     """A typist who can ask for a new prompt. `echoes_blanks` is None while nobody knows."""
 
     def __init__(self, profile: Profile, word: Callable[[], str]) -> None:
@@ -36,7 +37,7 @@ class Nudger(Typist):
         beside = self._beside = View(self.profile)
         try:
             yield from self.send(keys)
-            limit = self.now + self.profile.settle_s
+            limit = self.now + self.profile.settle_s + self.lag_s
             while only_prompt(beside, prompt, keys) is None and self.now < limit:
                 yield from self.look(0.1, limit)
             yield from self.quiet(self.profile.settle_s if is_weak(prompt) else 0.05)
@@ -44,7 +45,7 @@ class Nudger(Typist):
         finally:
             self._beside = None
 
-    def learn_blanks(self, prompt: str, clear: Callable[[], Play[bool]]) -> Play[None]:
+    def learn_blanks(self, prompt: str) -> Play[None]:
         """Find out, while nothing runs, whether this console echoes blanks and takes a line of them for none."""
         profile = self.profile
         blanks = profile.echo and not profile.keys.nudge.strip() and not profile.transaction.status_command
@@ -52,5 +53,5 @@ class Nudger(Typist):
             self.echoes_blanks = True
             if (yield from self.nudged(prompt, self.nudge_keys())):
                 return
-            yield from clear()  # A key may have been lost, and that was Enter.
+            yield from self.clear()  # A key may have been lost, and that was Enter.
         self.echoes_blanks = False

@@ -11,13 +11,11 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from edgeagent.driver.line.ending import after_prompt
 from edgeagent.driver.line.profile import Profile
-from edgeagent.driver.line.screen import echo_differs, echo_length, set_aside
 from edgeagent.driver.line.view import View
 
 ECHO_S = 2.0
-"""How long a typed line may take to come back."""
+"""How long a typed line may take to come back, besides the line's own round trip."""
 
 
 class Type(Struct, frozen=True):
@@ -54,12 +52,17 @@ class LineGone(Exception):
 
 
 class Typist:
-    """What every play on a console is made of: typing at the device's pace, looking, waiting."""
+    """What every play on a console is made of: typing at the device's pace, looking, waiting.
+
+    `lag_s` is how long the line takes there and back, as it was measured last (satellite, cellular); never less than
+    the profile says.
+    """
 
     def __init__(self, profile: Profile, word: Callable[[], str]) -> None:
         self.profile = profile
         self.word = word
         self.now = 0.0
+        self.lag_s = profile.round_trip_s
         self.view = View(profile)
         self._beside: View | None = None
 
@@ -74,6 +77,10 @@ class Typist:
         if given.lost:
             raise LineGone(given.lost)
         return given
+
+    def measured(self, round_trip_s: float) -> None:
+        """Take in how long an answer took. It goes down slowly: what came early may have answered something before."""
+        self.lag_s = max(self.profile.round_trip_s, round_trip_s, self.lag_s / 2)
 
     def look(self, seconds: float, until: float | None = None) -> Play[bool]:
         """Take in what comes within the seconds, not after `until`; return whether anything came."""
@@ -124,20 +131,6 @@ class Typist:
         if pacing.line_ms:
             yield from self.pause(pacing.line_ms / 1000)
         return accepted
-
-    def echoed(self, view: View, line: str, until: float) -> Play[bool]:
-        """Read a typed line's echo back in this view; return whether it came as it was typed."""
-        limit = min(until, self.now + ECHO_S)
-        while True:
-            shown, _ = set_aside(view.typed.replace("\r\n", "\n"), self.profile.noise_patterns)
-            readings = (shown, after_prompt(shown, self.profile))
-            if any(echo_length(reading, line) is not None for reading in readings):
-                return True
-            if self.now >= limit:
-                return False
-            if all(echo_differs(reading, line) for reading in readings) and (yield from self.quiet(0.15)):
-                return False  # Wrong, and nothing more comes that could be the rest of a noise line.
-            yield from self.look(0.1, limit)
 
     def answer_cursor(self) -> Play[None]:
         """Say where the cursor is, where the profile says that the device wants to know."""

@@ -11,15 +11,15 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from edgeagent.driver.line.command import Command, check_command, compiled
 from edgeagent.driver.line.consoles import TABLE, kinds, known_pagers
-from edgeagent.driver.line.template import Quoting, check_template, check_text_argument, places, written
+from edgeagent.driver.line.template import Quoting
 from edgeagent.errors import ConfigError
 
 SHIPPED = Path(__file__).parent / "profiles"
 EXTENDS_MAX = 4
 """A profile built on a profile: deeper than this nobody finds the line that counts."""
 
-ToolEffect = Literal["read", "write", "irreversible"]
 Style = Literal["marker", "prompt", "raw_repl"]
 
 SETTLE_MS = 500
@@ -114,49 +114,11 @@ class Transaction(Struct, frozen=True, forbid_unknown_fields=True):
     failure: tuple[str, ...] = ()
 
 
-class Argument(Struct, frozen=True, forbid_unknown_fields=True):
-    """One argument of a device's command."""
-
-    type: Literal["integer", "number", "boolean", "choice", "word", "text"]
-    help: str = ""
-    unit: str = ""
-    minimum: float | None = None
-    maximum: float | None = None
-    choices: tuple[str, ...] = ()
-    pattern: str = ""
-    length_max: int = 64
-    default: bool | int | float | str | None = None
-
-
 class Answer(Struct, frozen=True, forbid_unknown_fields=True):
     """A question that this device may ask, and what the operator lets be typed to it without asking a person."""
 
     question: str
     answer: str
-
-
-class Reading(Struct, frozen=True, forbid_unknown_fields=True):
-    """How the answer is read: as text, as lines, as one number, or by a pattern whose named groups are fields."""
-
-    kind: Literal["text", "lines", "integer", "number", "match"] = "text"
-    pattern: str = ""
-    keep_noise: bool = False
-
-
-class Command(Struct, frozen=True, forbid_unknown_fields=True):
-    """One command that the agent may use on this device; it becomes a tool."""
-
-    name: str
-    help: str
-    command: str
-    effect: ToolEffect
-    idempotent: bool
-    arguments: dict[str, Argument] = {}
-    answer: Reading = Reading()
-    timeout_s: float = 10.0
-    state: Literal["", "boot_loader", "shell", "repl"] = ""
-    examples: tuple[str, ...] = ()
-    sensitive: bool = False
 
 
 class Profile(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
@@ -182,6 +144,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     echo: bool = True
     quiet_ms: int = 400
     settle_ms: int = 0
+    round_trip_ms: int = 0
     line_bytes_max: int = 255
     columns: int = 80
     answer_cursor_query: bool = False
@@ -215,6 +178,11 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     def settle_s(self) -> float:
         """How long the line must be quiet before a prompt is believed: as the profile says, or by the line's speed."""
         return (self.settle_ms or SETTLE_MS + SETTLE_CHARS * 10_000 / self.wire.baud) / 1000
+
+    @property
+    def round_trip_s(self) -> float:
+        """How long the line is said to take there and back; what is measured counts where it is more."""
+        return self.round_trip_ms / 1000
 
     @cached_property
     def pager_patterns(self) -> tuple[tuple[re.Pattern[str], str], ...]:
@@ -369,16 +337,9 @@ def _check_patterns(profile: Profile, source: Path) -> None:
         "transaction.status": profile.transaction.status,
     }
     for key, text in spoken.items():
-        _compiled(text, f"{source}: {key}")
+        compiled(text, f"{source}: {key}")
         if key.startswith("prompts.") and text and re.search(text, ""):
             raise ConfigError(f"{source}: {key} {text!r} fits an empty line, so anything would be taken for it")
-
-
-def _compiled(text: str, where: str) -> re.Pattern[str]:
-    try:
-        return re.compile(f"(?:{text})")  # As it is used: inside a group, so a flag must be written as (?i:...).
-    except re.error as error:
-        raise ConfigError(f"{where} {text!r} is no regular expression: {error}") from None
 
 
 def _check_transaction(profile: Profile, source: Path) -> None:
@@ -395,55 +356,3 @@ def _check_transaction(profile: Profile, source: Path) -> None:
                 )
     if not any((profile.prompts.shell, profile.prompts.boot_loader, profile.prompts.repl)):
         raise ConfigError(f"{source}: prompts has none of shell, boot_loader, repl: no command could ever be sent")
-
-
-def check_command(command: Command, quoting: Quoting, where: str) -> None:
-    """Refuse a command that no tool can be made of. Raises ConfigError naming the key."""
-    if not command.help.strip():
-        raise ConfigError(f"{where}.help is empty: the model needs one sentence on what it does")
-    if command.timeout_s <= 0:
-        raise ConfigError(f"{where}.timeout_s is {command.timeout_s:g}; it must be above 0")
-    check_template(command.command, where)
-    used = places(command.command)
-    for name in used:
-        if name not in command.arguments:
-            raise ConfigError(f"{where}.command uses {{{name}}}, which arguments does not declare")
-    for name, argument in command.arguments.items():
-        if name not in used:
-            raise ConfigError(f"{where}.arguments.{name} is not used in the command: remove it, or write {{{name}}}")
-        _check_argument(argument, quoting, f"{where}.arguments.{name}")
-    _check_answer(command.answer, where)
-
-
-def _check_argument(argument: Argument, quoting: Quoting, where: str) -> None:
-    match argument.type:
-        case "integer" | "number":
-            if argument.minimum is None or argument.maximum is None:
-                raise ConfigError(f"{where} has no minimum and maximum: say what the device can take")
-            if argument.minimum > argument.maximum:
-                raise ConfigError(f"{where}: minimum {argument.minimum:g} is above maximum {argument.maximum:g}")
-        case "choice":
-            if not argument.choices:
-                raise ConfigError(f"{where} is a choice without choices")
-            for each in argument.choices:
-                _check_written(each, quoting, f"{where}.choices")
-        case "text":
-            check_text_argument(argument.pattern, quoting, where)
-        case "word":
-            if argument.pattern:
-                check_text_argument(argument.pattern, "none", where)
-        case "boolean":
-            pass
-
-
-def _check_written(text: str, quoting: Quoting, where: str) -> None:
-    try:
-        written(text, quoting, "it")
-    except ValueError as error:
-        raise ConfigError(f"{where} has {text!r}: {error}") from None
-
-
-def _check_answer(answer: Reading, where: str) -> None:
-    compiled = _compiled(answer.pattern, f"{where}.answer.pattern")
-    if answer.kind == "match" and not compiled.groupindex:
-        raise ConfigError(f"{where}.answer.pattern needs named groups, as in (?P<version>.+): they become the fields")

@@ -14,7 +14,7 @@ ENTER = "\x02\x03\x03\x01"
 RUN = "\x04"
 LEAVE = "\x02"
 ANSWER_S = 2.0
-"""How long the device may take to go in or out of it."""
+"""How long the device may take to go in or out of it, besides the line's own round trip."""
 
 
 def is_ready(heard: bytes) -> bool:
@@ -48,7 +48,7 @@ def enter(typist: Typist, until: float) -> Play[bool]:
     """Synchronise as tolerantly as ampy#43 asks for: what stands before the prompt does not matter."""
     view = yield from typist.fresh()
     yield from typist.send(ENTER)
-    limit = min(until, typist.now + ANSWER_S)
+    limit = min(until, typist.now + ANSWER_S + typist.lag_s)
     while typist.now < limit and not is_ready(bytes(view.raw)):
         yield from typist.look(0.1, limit)
     return is_ready(bytes(view.raw))
@@ -73,6 +73,6 @@ def leave(typist: Typist) -> Play[None]:
     """Go back to the friendly prompt."""
     view = yield from typist.fresh()
     yield from typist.send(LEAVE)
-    limit = typist.now + ANSWER_S
+    limit = typist.now + ANSWER_S + typist.lag_s
     while typist.now < limit and not view.prompt:
         yield from typist.look(0.1, limit)

@@ -9,7 +9,8 @@ import pytest
 
 from edgeagent.core.agent import Agent
 from edgeagent.driver.device.device_tools import DeviceTools, read_answer
-from edgeagent.driver.line.profile import Reading, load_profile
+from edgeagent.driver.line.command import Reading
+from edgeagent.driver.line.profile import load_profile
 from edgeagent.errors import DriverError, PeerMisbehaved
 
 PROFILE = """

@@ -86,6 +86,7 @@ def violations(seed: int) -> Iterator[str]:
             scripts[command] = script_of(chance, prompt, token)
     device = Device(prompt, scripts, status=chance.choice(("0", "0", "$?")))
     device.cut = chance.randrange(400)
+    device.lag_s = chance.choice((0.0, 0.0, 0.0, 0.0, 0.3, 1.0, 2.5))
     device.mimics = not plain and chance.random() < 0.2
     if not plain and chance.random() < 0.2:
         device.loses = frozenset(chance.sample(range(1, 200), 3))

@@ -1,7 +1,7 @@
 """A device in simulated time: a shell that runs scripts, and whoever carries a play's wishes to it. No port, no clock.
 
 Of the keys that are pressed it `loses` those of these numbers; while a command runs one that `mimics` answers Enter
-with the shell's prompt, and one that is `deaf` cannot be interrupted.
+with the shell's prompt, and one that is `deaf` cannot be interrupted. `lag_s` is the way to it and back.
 
 A script is a list of steps: `[seconds, text]` prints after a pause; `["ask", text]` waits for a line,
 `["page", text, wiped]` for a key, and prints what wipes the text away; `["lose"]` ends the line, `["reset"]` starts the
@@ -36,6 +36,7 @@ class Device:
         self.scripts = scripts
         self.joins, self.status = joins, status
         self.cut = -1
+        self.lag_s = 0.0
         self.loses: frozenset[int] = frozenset()
         self.mimics = self.deaf = False
         self.asks_user = "login: "
@@ -75,8 +76,10 @@ class Device:
         if self.lost:
             return Given(self.now, lost="unplugged")
         if isinstance(wish, Type):
-            for byte in wish.data.decode("latin-1"):
-                self._key(byte)
+            if self.lag_s:
+                self._later(self.lag_s / 2, lambda: self._keys_come(wish.data))
+            else:
+                self._keys_come(wish.data)
             return Given(self.now, accepted=len(wish.data))
         if self._kept:
             heard, self._kept = self._kept, b""
@@ -108,9 +111,13 @@ class Device:
 
     # -- the device's side
 
+    def _keys_come(self, data: bytes) -> None:
+        for char in data.decode("latin-1"):
+            self._key(char)
+
     def say(self, text: str, after_s: float = 0.0) -> None:
         """Print; one place of all that is printed may be cut in two, or every one."""
-        data = text.encode()
+        data, after_s = text.encode(), after_s + self.lag_s / 2
         place = self.cut - self.printed
         self.printed += len(data)
         if self.cut == ONE_BY_ONE:

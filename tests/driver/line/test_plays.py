@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from edgeagent.driver.line.console_machine import ConsoleMachine
-from edgeagent.driver.line.outcome import Done, NotSent, Outcome, TimedOut
+from edgeagent.driver.line.outcome import Done, NotSent, Outcome, TimedOut, WaitingForInput
 from edgeagent.driver.line.profile import Answer, Profile, Prompts, Transaction, load_profile
 from tests.driver.line.simulated import ONE_BY_ONE, Device, words
 
@@ -124,6 +124,54 @@ def test_a_nudge_that_can_be_seen_is_no_part_of_an_answer() -> None:
     machine = ConsoleMachine(profile, words())
     assert device.carry(machine.run("version", 5.0)) == Done("U-Boot")
     assert device.carry(machine.run("version", 5.0)) == Done("U-Boot")
+
+
+FAR = (("generic", "sw1# "), ("linux", "root@board:~# "), ("u-boot", "=> "), ("zephyr", "uart:~$ "))
+
+
+@pytest.mark.parametrize(("name", "prompt"), FAR)
+@pytest.mark.parametrize("lag_s", [0.5, 2.0, 2.5])
+def test_a_command_ends_with_evidence_on_a_line_that_is_slow_there_and_back(
+    name: str, prompt: str, lag_s: float
+) -> None:
+    """A satellite's two seconds ended as unknown: every wait was for a line that answers at once."""
+    device = Device(prompt, {"show": [[0.1, "one\r\n"], [0.2, "two\r\n"]], "#": [], "retval": [[0, "0\r\n"]]})
+    device.lag_s = lag_s
+    machine = ConsoleMachine(load_profile(name), words())
+    assert device.carry(machine.enter(30.0)) in ("shell", "boot_loader")
+    for _ in range(3):
+        assert device.carry(machine.run("show", 10.0)) == Done("one\ntwo")
+    assert device.started.count("show") == 3
+
+
+@pytest.mark.parametrize(("name", "prompt"), FAR)
+def test_a_line_that_is_slower_than_is_waited_for_is_so_by_its_profile(name: str, prompt: str) -> None:
+    device = Device(prompt, {"show": [[0.1, "one\r\n"]], "#": [], "retval": [[0, "0\r\n"]]})
+    device.lag_s = 8.0
+    machine = ConsoleMachine(msgspec.structs.replace(load_profile(name), round_trip_ms=9_000), words())
+    assert device.carry(machine.enter(60.0)) in ("shell", "boot_loader")
+    assert device.carry(machine.run("show", 10.0)) == Done("one")
+
+
+def test_a_question_is_answered_once_however_slow_the_line_is() -> None:
+    """The answer was typed again while its echo was on the way, and so answered the next question as well."""
+    ask = "Overwrite [confirm]"
+    device = Device("sw1# ", {"copy": [["ask", ask], [0, "copied\r\n"], ["ask", "Really [confirm]"], [0, "all\r\n"]]})
+    device.lag_s = 2.0
+    profile = msgspec.structs.replace(load_profile("generic"), answers=(Answer("Overwrite", "y"),))
+    machine = ConsoleMachine(profile, words())
+    assert device.carry(machine.enter(30.0)) == "shell"
+    outcome = device.carry(machine.run("copy", 20.0))
+    assert isinstance(outcome, WaitingForInput)
+    assert outcome.question == "Really [confirm]"
+    assert [line for _, line in device.entered_at if line.strip()] == ["copy", "y"]
+
+
+def test_the_profile_says_how_slow_a_line_is_at_least() -> None:
+    profile = msgspec.structs.replace(load_profile("generic"), round_trip_ms=2_000)
+    machine = ConsoleMachine(profile, words())
+    machine.measured(0.1)
+    assert machine.lag_s == 2.0
 
 
 class Lagging(Device):
