@@ -15,7 +15,7 @@ from edgeagent.driver.device.interrupt import interrupt_tool
 from edgeagent.driver.device.unknown import CommandFailed, EffectUnknown, UnknownEffects
 from edgeagent.driver.line.command import Argument, Command, Reading
 from edgeagent.driver.line.console import Console
-from edgeagent.driver.line.console_machine import LAG_S_MAX, ROUND_TRIPS
+from edgeagent.driver.line.console_machine import ROUND_TRIPS
 from edgeagent.driver.line.outcome import (
     DeviceReset,
     Done,
@@ -86,7 +86,7 @@ class DeviceTools:
             effect=command.effect,
             sensitive=command.sensitive,
             confirm=command.effect != "read" and not ruled,
-            timeout_s=command.timeout_s + EXTRA_S + ROUND_TRIPS * max(LAG_S_MAX, self.profile.round_trip_s),
+            timeout_s=command.timeout_s + EXTRA_S + ROUND_TRIPS * self.profile.round_trip_s,
             examples=command.examples,
             notes=self._notes,
         )
