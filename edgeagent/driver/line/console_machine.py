@@ -110,10 +110,10 @@ class ConsoleMachine(Nudger):
         until = self.now + timeout_s
         while self.now < until:
             yield from self.look(0.1)
-            if self.view.autoboot_counts:
-                yield from self.send(self.profile.boot.autoboot_key)
-                self.running = ""
-                yield from self.fresh()
+            if key := self.view.hold_key:
+                yield from self.fresh()  # Before the key: its answer may come at once.
+                self.running, self.state = "", "unknown"
+                yield from self.send(key)
             # A line that said nothing since it was opened is not in the middle of booting; it need not be waited for.
             elif (yield from self.quiet(self.profile.quiet_ms / 1000 if self.view.raw else 0)):
                 # A shell that is just starting may swallow what is typed; then it is asked again.
@@ -363,7 +363,7 @@ class ConsoleMachine(Nudger):
         view = yield from self.fresh()
         yield from self.send(self.profile.keys.nudge)
         sent_at, limit = self.now, min(until, self.now + max(LAG_S_MAX, self.profile.round_trip_s + NUDGE_S))
-        while self.now < limit and not view.prompt and not view.autoboot_counts:
+        while self.now < limit and not view.prompt and not view.hold_key:
             yield from self.look(0.05, limit)
         if view.prompt and not self.running:
             self.measured(self.now - sent_at)

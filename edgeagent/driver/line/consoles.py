@@ -31,6 +31,27 @@ class Kind(Struct, frozen=True, forbid_unknown_fields=True):
     profile: dict[str, Any] = {}
 
 
+class Unnamed(Struct, frozen=True, forbid_unknown_fields=True):
+    """An offer that does not say its key."""
+
+    shows: str
+    key: str
+
+
+class BootHolds(Struct, frozen=True, forbid_unknown_fields=True):
+    """Words by which boot loaders offer to be held: keys by name, verbs, reasons, other purposes, count-downs."""
+
+    keys: dict[str, str]
+    verbs: str
+    why: tuple[str, ...]
+    other: tuple[str, ...]
+    counts: str
+    unnamed: tuple[Unnamed, ...]
+
+
+NO_KIND = ("pagers", "boot_holds")
+
+
 @cache
 def _table() -> dict[str, Any]:
     return tomllib.loads(TABLE.read_text(encoding="utf-8"))
@@ -39,7 +60,7 @@ def _table() -> dict[str, Any]:
 @cache
 def kinds() -> dict[str, Kind]:
     """Return the kinds that are known, by name."""
-    return msgspec.convert({name: row for name, row in _table().items() if name != "pagers"}, dict[str, Kind])
+    return msgspec.convert({name: row for name, row in _table().items() if name not in NO_KIND}, dict[str, Kind])
 
 
 @cache
@@ -47,6 +68,12 @@ def known_pagers() -> tuple[tuple[re.Pattern[str], str], ...]:
     """Return the pagers that are known, in the order in which they are tried."""
     pagers = msgspec.convert(_table()["pagers"], tuple[Pager, ...])
     return tuple((re.compile(pager.shows), pager.key) for pager in pagers)
+
+
+@cache
+def boot_holds() -> BootHolds:
+    """Return the words by which boot loaders offer to be held."""
+    return msgspec.convert(_table()["boot_holds"], BootHolds)
 
 
 def identified(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from edgeagent.driver.line.boot_hold import hold_key, offer_in
 from edgeagent.driver.line.profile import Profile
 from edgeagent.driver.line.screen import CursorAsked, Cutter, Screen, printed, set_aside
 
@@ -105,7 +106,9 @@ class View:
         return last.strip() if asks else ""
 
     @property
-    def autoboot_counts(self) -> bool:
-        """Whether a boot loader offers to be held."""
-        autoboot = self.profile.boot.autoboot
-        return bool(autoboot and re.search(autoboot, self.last_line) and not self.prompt)
+    def hold_key(self) -> str:
+        """The key that holds the boot loader which offers it; nothing where none does, or none is wanted."""
+        boot, offer = self.profile.boot, "" if self.prompt else offer_in(self.clean[0])
+        if offer and boot.autoboot and re.search(boot.autoboot, offer):
+            return boot.autoboot_key
+        return hold_key(offer) if offer and self.profile.prompts.boot_loader else ""
