@@ -158,9 +158,7 @@ class ModbusClient:
         self.port = port
         self.timeout_s = timeout_s
         self.local_echo = local_echo
-        self._doubt: Doubt[Expected] = Doubt(
-            port, late_s, lambda heard, missing: find_answer(heard, missing) is not None
-        )
+        self._doubt = Doubt(port, late_s, lambda heard, missing: find_answer(heard, missing) is not None, Expected)
         self._turn = threading.Lock()
 
     def read_holding(self, unit: int, address: int, count: int = 1) -> ModbusOutcome:
@@ -208,16 +206,14 @@ class ModbusClient:
                 return ModbusUnknown(str(lost))
 
     def _sent(self, frame: bytes, wanted: Expected, until: float) -> ModbusOutcome:
-        since, sent_at = self.port.offset, time.monotonic()
-        outcome: ModbusOutcome | None = None
-        try:
-            whole = self.port.write(frame, timeout_s=max(0.0, until - sent_at)) == len(frame)
-            unsent = ModbusUnknown("the request was not taken whole")
-            outcome = self._answer(frame, wanted, since, until) if whole else unsent
-            return outcome
-        finally:
-            if outcome is None or isinstance(outcome, ModbusUnknown):
-                self._doubt.missed(wanted, sent_at, since + len(frame) * self.local_echo)
+        since = self.port.offset
+        self._doubt.asked(wanted, since + len(frame) * self.local_echo)
+        if self.port.write(frame, timeout_s=max(0.0, until - time.monotonic())) < len(frame):
+            return ModbusUnknown("the request was not taken whole")
+        outcome = self._answer(frame, wanted, since, until)
+        if not isinstance(outcome, ModbusUnknown):
+            self._doubt.answered()
+        return outcome
 
     def _quiet(self, until: float) -> bool:
         """Wait for the silence that a frame needs before it."""

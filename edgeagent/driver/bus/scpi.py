@@ -84,7 +84,7 @@ class ScpiClient:
         self.terminator = terminator
         self.echo = echo
         self.answers_every_command = answers_every_command
-        self._doubt: Doubt[Owed] = Doubt(port, late_s, self._has_come)
+        self._doubt = Doubt(port, late_s, self._has_come, Owed)
         self._fresh = True
         self._told = 0
         self._turn = threading.Lock()
@@ -113,17 +113,16 @@ class ScpiClient:
                 return ScpiUnknown(str(lost))
 
     def _sent(self, line: str, until: float, *, answers: bool) -> ScpiOutcome:
-        since, sent_at, data = self.port.offset, time.monotonic(), line.encode() + self.terminator
-        outcome: ScpiOutcome | None = None
-        try:
-            taken = self.port.write(data, timeout_s=max(0.0, until - sent_at))
-            whole = taken == len(data)
-            outcome = self._answer(line, since, until, answers=answers) if whole else ScpiUnknown("not taken whole")
-            return outcome
-        finally:
-            if not isinstance(outcome, ScpiDone):
-                self._doubt.missed(Owed(line, self._told + answers), sent_at, since)
-                self._told = 0  # Until then nothing else is said.
+        since, data, told = self.port.offset, line.encode() + self.terminator, self._told
+        self._doubt.asked(Owed(line, told + answers), since)
+        self._told = 0  # Unless it is answered, nothing else is said before all of that may have come.
+        if self.port.write(data, timeout_s=max(0.0, until - time.monotonic())) < len(data):
+            return ScpiUnknown("not taken whole")
+        outcome = self._answer(line, since, until, told, answers=answers)
+        if isinstance(outcome, ScpiDone):
+            self._doubt.answered()
+            self._told = 0 if answers else told
+        return outcome
 
     def _quiet(self, until: float) -> bool:
         """Before the first exchange, and after a command: whatever an instrument still says is nobody's answer."""
@@ -133,9 +132,10 @@ class ScpiClient:
         self._fresh = False
         return True
 
-    def _answer(self, line: str, since: int, until: float, *, answers: bool) -> ScpiOutcome:
+    def _answer(self, line: str, since: int, until: float, told: int, *, answers: bool) -> ScpiOutcome:
+        """Read its answer, behind what may still come of the `told` commands before it."""
         heard, echoes, answer = b"", self.echo, None
-        while echoes or (answers and (answer is None or self._told)):
+        while echoes or (answers and (answer is None or told)):
             try:
                 said = line_of(heard, self.terminator)
             except PeerMisbehaved as error:
@@ -152,11 +152,10 @@ class ScpiClient:
             heard = heard.partition(self.terminator)[2]
             if said == line:
                 echoes = False  # An echo that the profile does not know of is no answer either.
-            elif echoes and not self._told:
+            elif echoes and not told:
                 return ScpiUnknown(f"instead of the echo of {line!r} came {said[:40]!r}")
-            elif said or not self._told:
+            elif said or not told:
                 answer = said
-        self._told = 0 if answers else self._told
         return ScpiDone(answer or "")
 
     def _has_come(self, heard: bytes, owed: Owed) -> bool:

@@ -7,7 +7,6 @@ goes nowhere. A view that reads too slowly misses some of it and is told so; it 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import pty
 import selectors
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from edgeagent.driver.line.console import Console
 from edgeagent.driver.line.port import LinkLost, Moment
+from edgeagent.driver.line.run_folder import made_ours, name_of, run_folder
 from edgeagent.errors import DriverUnavailable
 
 BREAK_IN = 0x1D
@@ -64,10 +64,10 @@ class Mirror:
 
     def serve_socket(self, path: Path) -> None:
         """Offer views on a socket that only this user may open."""
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        folder = path.parent.stat()
-        if folder.st_uid != os.getuid() or folder.st_mode & 0o022:
-            raise DriverUnavailable(f"{path.parent} may be written by others; no view is offered there")
+        try:
+            made_ours(path.parent)
+        except OSError as error:
+            raise DriverUnavailable(f"no view is offered: {error}") from None
         path.unlink(missing_ok=True)  # Left by a crash: whoever holds the port owns its socket.
         listening = socket.socket(socket.AF_UNIX)
         try:
@@ -254,8 +254,7 @@ def _split(typed: bytes) -> list[bytes]:
 
 def socket_path(where: str) -> Path:
     """Return where the agent that owns this port offers its views."""
-    run = os.environ.get("XDG_RUNTIME_DIR") or f"/tmp/edgeagent-{os.getuid()}"
-    return Path(run) / "edgeagent" / f"console-{hashlib.sha256(where.encode()).hexdigest()[:16]}.sock"
+    return run_folder() / f"console-{name_of(where)}.sock"
 
 
 def attach(where: str) -> socket.socket:

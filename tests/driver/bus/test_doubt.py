@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import subprocess
+import sys
 import threading
 import time
 import tty
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +19,9 @@ pytest.importorskip("pymodbus", reason="pymodbus is not installed: pip install e
 
 from pymodbus.framer.rtu import FramerRTU
 
-from edgeagent.driver.bus.modbus import ModbusClient, ModbusDone, ModbusRefused, ModbusUnknown
+from edgeagent.driver.bus import doubt
+from edgeagent.driver.bus.doubt import KeptDoubt, Missing
+from edgeagent.driver.bus.modbus import Expected, ModbusClient, ModbusDone, ModbusRefused, ModbusUnknown
 from edgeagent.driver.bus.scpi import ScpiClient, ScpiDone, ScpiUnknown
 from edgeagent.driver.line.port import PortSettings, SerialPort
 
@@ -206,3 +211,72 @@ def test_an_echo_that_does_not_come_is_no_answer_lost(device: Device) -> None:
 def test_what_was_not_sent_says_so(device: Device) -> None:
     outcome = ScpiClient(device(instrument())).ask("two\nlines")
     assert outcome == ScpiUnknown("'two\\nlines' is not one line of text; nothing was sent", sent=False)
+
+
+ASKS_AND_DIES = """
+import os, sys, threading
+from edgeagent.driver.bus.modbus import ModbusClient
+from edgeagent.driver.line.port import PortSettings, SerialPort
+port = SerialPort(PortSettings(sys.argv[1]))
+port.open()
+threading.Thread(target=lambda: ModbusClient(port, timeout_s=60, late_s=60).read_holding(7, 1), daemon=True).start()
+sys.stdin.read(1)
+os._exit(9)
+"""
+
+
+def test_the_doubt_outlives_a_process_that_was_killed_while_it_asked(
+    device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its answer comes to the next process, and is no answer to what that one asks."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    asked, answer, later = threading.Event(), threading.Event(), []
+
+    def answers(request: bytes) -> list[tuple[float, bytes]]:
+        asked.set()
+        if not later:
+            later.append(True)
+            answer.wait(60)
+        return register(request, 0.0)
+
+    port = device(answers)
+    port.close()
+    command = [sys.executable, "-c", ASKS_AND_DIES, port.settings.identity]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        assert asked.wait(60)
+        process.communicate(b"x", 60)
+    port.open()
+    client = ModbusClient(port, timeout_s=60, late_s=60)
+    threading.Timer(0.3, answer.set).start()
+    assert client.read_holding(7, 2) == ModbusDone((102,))
+    assert not asked_in_doubt(tmp_path)
+
+
+def asked_in_doubt(folder: Path) -> list[str]:
+    """The files that still say that something is missing."""
+    return [each.name for each in folder.rglob("doubt-*") if b'"request"' in each.read_bytes()]
+
+
+def test_a_doubt_that_cannot_be_read_leaves_every_answer_in_doubt(
+    device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    port = device(lambda request: register(request, 0.0))
+    assert ModbusClient(port, timeout_s=60).read_holding(7, 1) == ModbusDone((101,))
+    kept = next(tmp_path.rglob("doubt-*"))
+    kept.write_bytes(b"")
+    doubtful = KeptDoubt(port.settings.identity, Expected)
+    assert doubtful.read() is None
+    client = ModbusClient(port, timeout_s=60, late_s=0.2)
+    assert client.read_holding(7, 2) == ModbusDone((102,))
+
+
+def test_the_doubt_of_another_boot_is_over(device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    port = device(lambda request: register(request, 60.0))
+    kept: KeptDoubt[Expected] = KeptDoubt(port.settings.identity, Expected)
+    assert kept.read() == ()
+    kept.write((Missing(Expected(7, 3, 7, 2), time.monotonic() + 60, 5),))
+    assert [each.request for each in kept.read() or ()] == [Expected(7, 3, 7, 2)]
+    monkeypatch.setattr(doubt, "BOOT", tmp_path / "another")
+    assert kept.read() == ()
