@@ -128,8 +128,9 @@ def test_the_store_says_that_it_takes_no_parts(small: Path, tmp_path: Path) -> N
 def test_a_real_model_in_parts_answers_as_the_whole_one(smollm2: Path, tmp_path: Path) -> None:
     parts = split(smollm2, tmp_path, 3)
     said = []
+    agent = edgeagent.Agent("a", "You help.", budget=edgeagent.Budget(seconds=None))
     for path in (smollm2, parts[1]):
-        with edgeagent.open(edgeagent.Agent("a", "You help."), str(path), state=str(tmp_path / "state")) as session:
+        with edgeagent.open(agent, str(path), state=str(tmp_path / "state")) as session:
             answer = session.ask("What is the capital of France?")
             assert answer.outcome.kind == "answered"
             said.append(answer.text)
