@@ -76,6 +76,12 @@ DOOR_KNOWS = {"runtime", "core", "errors", "version", "doors"}
 """A door opens, serves and watches sessions through `runtime`; what it is shown are values of `core`."""
 VERBS_OF_ROOMS = {
     # Verbs that open no session: each shows or mends what one room holds, and names that room.
+    # And those doors that speak a protocol of messages: its codec, and the peer at the other end.
+    "acp/client.py": {"driver"},
+    "acp/door.py": {"codec", "driver"},
+    "acp/messages.py": {"codec", "driver"},
+    "acp/session.py": {"driver"},
+    "acp/sessions.py": {"codec", "driver"},
     "cli/check.py": {"codec", "grammar", "models", "shape"},  # looks into every room before anything runs
     "cli/console.py": {"driver"},  # a person at a line; there is no agent
     "cli/device.py": {"driver"},

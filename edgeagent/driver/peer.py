@@ -89,6 +89,11 @@ class Call:
         """Whether the other side wants no answer any more."""
         return self._is_cancelled
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether it has its answer."""
+        return self._give is None
+
     def on_cancel(self, do: Callable[[], None]) -> None:
         """Have this done when the request is cancelled; at once, if it is by now."""
         with self._changing:
@@ -167,7 +172,7 @@ class Peer:
         self._writing, self._changing = threading.Lock(), threading.Lock()
         self._open: dict[Id, Call] = {}
         self._waiting = Waiting()
-        self._waking = threading.Lock()
+        self._waking = threading.RLock()  # A signal may call `stop` at any moment.
         self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._is_over = False
 
@@ -324,9 +329,13 @@ class Peer:
         return Asked(self, request.id, answered)
 
     def give_up(self, asked: Asked, why: str = "") -> None:
-        """Want no answer any more to a request of ours."""
+        """Want no answer any more to a request of ours; who waits for it is told."""
         with self._changing:
             self._waiting.give_up(asked.id)
+        if asked.answered.done():
+            return
+        with contextlib.suppress(InvalidStateError):
+            asked.answered.set_exception(DriverUnavailable(why or "given up"))
         if self._cancels:
             self._send(cancelled(asked.id, why, self._cancels))
 

@@ -10,7 +10,8 @@ from edgeagent.errors import TraceError
 from edgeagent.runtime.folder import directories
 from edgeagent.trace.disk import DISK, write_atomically
 
-OWNER_NAME = "served.json"
+OWNER_NAME, EDITOR_NAME = "served.json", "editor.json"
+"""The file of a session that is served over the network, and of one that is an editor's."""
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,6 +19,7 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
 
     `is_resting` says that it was put down with nothing outstanding; one that was not is taken up again at once.
     `history` is the digest of what was said in it through the chat door, by which a client that knows no id finds it.
+    `folders` are those of an editor that the session is about, the first being where it works.
     """
 
     key: str
@@ -26,22 +28,23 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     begun_ms: int = 0
     is_resting: bool = False
     history: str = ""
+    folders: tuple[str, ...] = ()
 
 
-def write_owner(directory: Path, owner: Owner) -> None:
+def write_owner(directory: Path, owner: Owner, file: str = OWNER_NAME) -> None:
     """Write it, whole or not at all. Raises TraceError."""
     try:
-        write_atomically(DISK, directory / OWNER_NAME, msgspec.json.encode(owner))
+        write_atomically(DISK, directory / file, msgspec.json.encode(owner))
     except OSError as error:
-        raise TraceError(f"cannot write {directory / OWNER_NAME}: {error.strerror or error}") from None
+        raise TraceError(f"cannot write {directory / file}: {error.strerror or error}") from None
 
 
-def owners(root: Path) -> dict[str, Owner]:
+def owners(root: Path, file: str = OWNER_NAME) -> dict[str, Owner]:
     """The sessions of this state folder that are served, by id; what cannot be read is nobody's, so nobody's to see."""
     found = {}
     for directory in directories(root):
         try:
-            found[directory.name] = msgspec.json.decode((directory / OWNER_NAME).read_bytes(), type=Owner)
+            found[directory.name] = msgspec.json.decode((directory / file).read_bytes(), type=Owner)
         except (OSError, msgspec.DecodeError):
             continue
     return found

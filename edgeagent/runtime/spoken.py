@@ -15,15 +15,16 @@ CALL_BEGINS = ("{", "[", "<", "`")
 
 
 class Spoken(QuietDoor):
-    """Gives on the answer to one word, piece by piece; the pieces together are its text."""
+    """Gives on the answer to one word, or of any turn, piece by piece; the pieces together are its text."""
 
-    def __init__(self, word: Word, give: Callable[[str], None]) -> None:
+    def __init__(self, word: Word | None, give: Callable[[str], None]) -> None:
         self._word, self._give = word, give
         self._given, self._held, self._is_call = "", "", False
 
     def stream(self, text: str) -> None:
         """Give words on; white space waits until something follows it."""
-        if self._is_call or not self._word.begun.is_set() or self._word.answered.done():
+        word = self._word
+        if self._is_call or (word is not None and (not word.begun.is_set() or word.answered.done())):
             return
         self._held += text
         if not self._given:

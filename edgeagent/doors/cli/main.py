@@ -16,6 +16,7 @@ from edgeagent.errors import EdgeAgentError, ExitCode
 from edgeagent.version import __version__
 
 VERBS = {
+    "acp": "Serve an agent to an editor, over ACP.",
     "ask": "Say something to an agent that is served.",
     "calibrate": "Find from where on an agent's model makes a call.",
     "chat": "Talk with an agent.",
