@@ -12,7 +12,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DCMAKE_C_FLAGS=-U__AMX_INT8__ -DCMAKE_CX
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-gbnf test-slow serve-test remote-test prove agentdojo crash-test device-test device-test-linux web-test lint accuracy accuracy-gate bench-gate clean
+.PHONY: help demo quick test test-gbnf test-slow serve-test remote-test host-test prove agentdojo crash-test device-test device-test-linux web-test lint accuracy accuracy-gate bench-gate clean
 
 -include cross/cross.mk
 -include firmware_host/firmware.mk
@@ -51,6 +51,10 @@ remote-test: $(READY) ## Ask real servers on loopback and hostile ones; look for
 	@$(PY) -m edgeagent model pull smollm2
 	@$(PY) -m pip install --quiet 'llama-cpp-python[server]' xllamacpp
 	$(PY) -m pytest tests/driver/remote tests/doors/cli/test_remote.py tests/runtime/test_models.py tests/runtime/test_stays_here.py
+
+host-test: $(READY) ## Drive the doors for programs with peers that nobody here wrote: ACP's Python SDK, acpx
+	@PYTHON=$(abspath $(PY)) tests/doors/acp/setup.sh
+	HOST_TEST=1 $(PY) -m pytest tests/driver/test_peer.py tests/doors/test_stdio.py tests/doors/acp
 
 prove: $(READY) ## Compare the rules' monitors with their definition, exhaustively; says how many verdicts
 	@$(PY) -m tests.policy.prove
