@@ -40,7 +40,9 @@ def acp(agent: str, offers: tuple[str, ...], **options: Any) -> int:
     loads them again.
 
     \b
-    Example, in Zed's settings.json:
+    Example:
+      edgeagent acp examples/greenhouse.py --model smollm2
+    In Zed's settings.json:
       "agent_servers": {"greenhouse": {"type": "custom", "command": "edgeagent",
         "args": ["acp", "/home/me/greenhouse.py", "--model", "smollm2"]}}
     """
