@@ -96,7 +96,7 @@ class FarScreen(Screen):
             case "record":
                 return self._record(row)
             case "words":
-                self.stream(str(row["text"]))
+                self._words(str(row["text"]), int(row.get("at", -1)))
             case "progress":
                 self.progress(int(row["done"]), int(row["total"]))
             case "waiting":
@@ -106,6 +106,18 @@ class FarScreen(Screen):
             case _:
                 pass  # Of a later version.
         return ()
+
+    def _words(self, text: str, at: int) -> None:
+        """Show words; those of an answer from its beginning may stand here already, and are not written twice."""
+        if at == 0:
+            had, whole = self._streamed.lstrip(), text.lstrip()
+            if had and whole.startswith(had):
+                text = whole[len(had) :]
+            elif had:  # Another answer, of a server that has started again.
+                self._out.write("\n")
+                self._streamed = ""
+            self._hides = False
+        self.stream(text)
 
     def _record(self, row: dict[str, Any]) -> tuple[Effect, ...]:
         event = value_of(row["event"])

@@ -14,7 +14,7 @@ from edgeagent.doors.http import metrics as figures
 from edgeagent.doors.http.api import Api
 from edgeagent.doors.http.gate import Gate
 from edgeagent.doors.http.keys import Keys
-from edgeagent.doors.http.login import Logins
+from edgeagent.doors.http.login import LOGINS_NAME, Logins
 from edgeagent.doors.http.openai import OpenAi
 from edgeagent.doors.http.pages import Page
 from edgeagent.doors.http.queue import Places
@@ -111,7 +111,7 @@ class HttpDoor:
         sessions = Sessions(
             self._service, agents, opening.root, self.metrics, self._notifier.progress, config=opening.config
         )
-        logins = None if opening.keys is None else Logins(local_key(opening.root, LOGIN_KEY_NAME), opening.keys)
+        logins = self._logins(opening.root, opening.keys)
         self.gate = Gate(opening.keys, opening.names, logins)
         self.bare = Bare(self._model, opening.root)
         openai = OpenAi(sessions, self.bare, self.places, self.metrics, self._model.settings.temperature)
@@ -138,6 +138,9 @@ class HttpDoor:
             await sessions.close()
             await asyncio.to_thread(openai.close)
             await asyncio.to_thread(self._service.close)
+
+    def _logins(self, root: Path, keys: Keys | None) -> Logins | None:
+        return None if keys is None else Logins(local_key(root, LOGIN_KEY_NAME), keys, root / LOGINS_NAME)
 
     def _on_signals(self) -> None:
         """End at SIGTERM and Ctrl-C; only where this is the main thread, which alone is given signals."""

@@ -1,7 +1,8 @@
 """Feed: one session as its watchers see it. Each record is one event of a stream, whose id is the record's number.
 
 So whoever reloads, reconnects or comes late asks for what is behind the last number it has, and is sent that and no
-more. What is written between two records (words as they come, a place in the queue) has no number and is not repeated.
+more. What comes between two records (a place in the queue) has no number and is not repeated, but for the words of the
+answer that is being written: who comes in the middle of it is first told all of them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import msgspec
 
 from edgeagent.core.effects import AskModel, AskUser, Effect
-from edgeagent.core.events import Event, ModelAnswered, ToolFailed, ToolReturned
+from edgeagent.core.events import Event, ModelAnswered, ModelFailed, ToolFailed, ToolReturned
 from edgeagent.core.state import AwaitingCalls, PendingCall, State, calls_out, is_held, is_resting
 from edgeagent.core.values import Usage, call_digest
 from edgeagent.doors.http.metrics import Metrics
@@ -35,7 +36,21 @@ RETRY_MS = 1_500
 HIDDEN = frozenset({"token_ids", "messages", "narrowed", "evidence", "scores", "text_bytes"})
 """Fields that are long and for replay only."""
 
-Item = tuple[int | None, bytes]
+
+class Words(msgspec.Struct, frozen=True):
+    """Words of an answer: which answer, counted; how many characters of it were written before."""
+
+    answer: int
+    at: int
+    text: str
+
+    @property
+    def frame(self) -> bytes:
+        """One event of a stream; what is written for who comes in the middle of an answer begins it anew."""
+        return framed("words", {"text": self.text, "at": self.at})
+
+
+Item = tuple[int | None, bytes] | Words
 
 
 class Watcher:
@@ -66,13 +81,15 @@ class Feed(QuietDoor):
         """Who has asked and waits."""
         self._metrics, self._progressed = metrics, progressed
         self._lock = threading.Lock()
-        self._recent: deque[Item] = deque(maxlen=RECENT_MAX)
+        self._recent: deque[tuple[int, bytes]] = deque(maxlen=RECENT_MAX)
+        self._written, self._answers, self._watched = "", 0, -1
+        """What the answer that is being written has of words, how many were before it, and the last record watched."""
         self._watchers: tuple[Watcher, ...] = ()
         self._before: State | None = None
 
     def serves(self, session: Session) -> None:
         """Know the session, before anything is served."""
-        self.session, self._before = session, session.state
+        self.session, self._before, self._watched = session, session.state, session.seq - 1
 
     @property
     def is_watched(self) -> bool:
@@ -92,12 +109,18 @@ class Feed(QuietDoor):
         item = seq, framed("record", record_row(seq, event, state, effects), seq)
         with self._lock:
             self._recent.append(item)
+            self._watched = seq
+            if isinstance(event, ModelAnswered | ModelFailed):
+                self._written, self._answers = "", self._answers + 1
         self._send(item)
 
     def stream(self, text: str) -> None:
         """Send words as they are written."""
         self._progressed()
-        self._send((None, framed("words", {"text": text})))
+        with self._lock:
+            words = Words(self._answers, len(self._written), text)
+            self._written += text  # The window bounds it.
+        self._send(words)
 
     def progress(self, done: int, total: int) -> None:
         """Send how far a prompt is."""
@@ -138,7 +161,7 @@ class Feed(QuietDoor):
 
     async def events(self, since: int) -> AsyncGenerator[bytes, None]:
         """Everything from this record on, and then what comes."""
-        watcher, last = Watcher(asyncio.get_running_loop()), since - 1
+        watcher, last = Watcher(asyncio.get_running_loop()), -1
         with self._lock:
             self._watchers = (*self._watchers, watcher)
         try:
@@ -146,8 +169,11 @@ class Feed(QuietDoor):
             # Recorded before it is watched: what is not in the queue from here on is in the trace by now.
             for seq, frame in await self._behind(since):
                 yield frame
-                last = seq or 0
+                last = seq
+            had: Words | None = None
             while True:
+                if had is None and (had := self._so_far(last)) is not None and had.text:
+                    yield had.frame
                 try:
                     item = await asyncio.wait_for(watcher.items.get(), ALIVE_S)
                 except TimeoutError:
@@ -155,27 +181,36 @@ class Feed(QuietDoor):
                     continue
                 if item is None:
                     return
-                seq, frame = item
-                if seq is not None and seq <= last:
+                if isinstance(item, Words):
+                    if had is not None and (item.answer, item.at) >= (had.answer, had.at + len(had.text)):
+                        yield item.frame
                     continue
-                last = last if seq is None else seq
+                number, frame = item
+                if number is not None and (number <= last or number < since):
+                    continue
+                last = last if number is None else number
                 yield frame
         finally:
             with self._lock:
                 self._watchers = tuple(each for each in self._watchers if each is not watcher)
 
+    def _so_far(self, last: int) -> Words | None:
+        """What is written of the answer; None while the trace that was sent is ahead of what was watched."""
+        with self._lock:
+            return Words(self._answers, 0, self._written) if last <= self._watched else None
+
     def end(self) -> None:
         """End all streams."""
         self._send(None)
 
-    async def _behind(self, since: int) -> list[Item]:
+    async def _behind(self, since: int) -> list[tuple[int, bytes]]:
         with self._lock:
             recent = list(self._recent)
-        if recent and (recent[0][0] or 0) <= since:
-            return [item for item in recent if (item[0] or 0) >= since]
+        if recent and recent[0][0] <= since:
+            return [item for item in recent if item[0] >= since]
         return await asyncio.to_thread(self._read, since)
 
-    def _read(self, since: int) -> list[Item]:
+    def _read(self, since: int) -> list[tuple[int, bytes]]:
         assert self.session is not None, "who has a feed has opened the session"
         return [
             (each.seq, framed("record", record_row(*each), each.seq)) for each in self.session.records(max(0, since))

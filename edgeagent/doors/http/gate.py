@@ -7,12 +7,13 @@ name: it cannot be pointed elsewhere.
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import math
 import socket
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
 
 from edgeagent.doors.http.keys import Keys
 from edgeagent.doors.http.login import TOKEN_HEADER, Logins, cookie_in
@@ -72,6 +73,15 @@ class Gate:
         if request.method not in READING and not logins.is_token(request.headers.get(TOKEN_HEADER, ""), cookie):
             raise Refused(403, "no_token", f"a page that is logged in sends its token as {TOKEN_HEADER}")
         return name
+
+    async def while_in(self, request: Request, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        """A stream for as long as its request would still be let in: one that a log-in was given ends with it."""
+        cookie = cookie_in(request) if self._logins is not None and "authorization" not in request.headers else ""
+        async with contextlib.aclosing(pieces):
+            async for piece in pieces:
+                if cookie and self._logins is not None and self._logins.name_in(cookie) is None:
+                    return
+                yield piece
 
     def name_of(self, key: str, peer: str) -> str:
         """Whose key this is. Raises Refused, after some wrong ones of one address with a time to wait."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,7 @@ from edgeagent.doors.http.gate import Gate
 from edgeagent.doors.http.login import Logins, cookie_in, setting
 from edgeagent.doors.http.message import Refused, Reply, as_json
 from edgeagent.doors.http.routes import Call, Route
+from edgeagent.errors import TraceError
 
 FOLDER = Path(__file__).with_name("page")
 KINDS = {
@@ -37,7 +39,7 @@ class Page:
             Route("GET", "/", "page", "The page for a person.", self._index, gives=html, needs_key=False),
             Route("GET", "/page/{file}", "page_file", "Its parts.", self._file, gives=js, needs_key=False),
             Route("POST", "/api/login", "log_in", "A key for a cookie.", self._log_in, Key, needs_key=False),
-            Route("POST", "/api/logout", "log_out", "Take the cookie away.", self._log_out, needs_key=False),
+            Route("POST", "/api/logout", "log_out", "End the log-in of the cookie.", self._log_out, needs_key=False),
             Route("GET", "/api/me", "me", "Whose key this is, and the token of its page.", self._me),
         )
 
@@ -58,10 +60,20 @@ class Page:
         if self._logins is None:
             return as_json({"name": ""})
         name = self._gate.name_of(key, call.request.peer)
-        cookie = setting(self._logins.cookie_for(name), is_secure=call.request.is_secure)
-        return as_json({"name": name}, headers=(cookie,))
+        try:
+            cookie = await asyncio.to_thread(self._logins.cookie_for, name)
+        except TraceError as error:
+            raise Refused(503, "not_kept", str(error)) from None
+        return as_json({"name": name}, headers=(setting(cookie, is_secure=call.request.is_secure),))
 
     async def _log_out(self, call: Call) -> Reply:
+        if self._logins is not None:
+            try:
+                await asyncio.to_thread(self._logins.end, cookie_in(call.request))
+            except TraceError as error:
+                raise Refused(
+                    503, "not_kept", f"logged out until this server starts again, no longer: {error}"
+                ) from None
         return as_json({}, headers=(setting("", is_secure=call.request.is_secure),))
 
     async def _me(self, call: Call) -> Reply:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from edgeagent.doors.http.gate import LOCAL, Gate
 from edgeagent.doors.http.login import COOKIE_NAME
@@ -60,6 +61,8 @@ class Router:
             name = route.name
             who = self._gate.who(request) if route.needs_key else LOCAL
             reply = await route.handle(Call(request, who, parts))
+            if reply.pieces is not None:
+                reply = replace(reply, pieces=self._gate.while_in(request, reply.pieces))
         except Refused as refused:
             self._told(name, refused.status)
             raise

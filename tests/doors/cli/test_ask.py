@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -11,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeagent.doors.cli.far import OwnTurn, value_of
-from edgeagent.doors.http.client import Client, events_in, read_at
+from edgeagent.doors.cli.far import FarScreen, OwnTurn, value_of
+from edgeagent.doors.http.client import Client, Sent, events_in, read_at
 from edgeagent.errors import ConfigError, PeerMisbehaved
 from tests.doors.http.serving import ANNE, serving
 
@@ -172,6 +173,21 @@ def open_question(shown):
             return questions[0]
         time.sleep(0.01)
     raise AssertionError("nothing was asked")
+
+
+def test_words_that_are_told_again_from_their_beginning_are_not_written_twice():
+    out = Terminal()
+    screen = FarScreen(out, Terminal(), as_json=False, streams=True)
+    for text, at in (("Good ", 0), ("day, ", 5), ("Good day, ", 0), ("Anne", 10), ("Hello", 0)):
+        screen.take(Sent("words", None, {"text": text, "at": at}))
+    assert out.getvalue() == "Good day, Anne\nHello"
+
+
+class Terminal(io.StringIO):
+    """What is written, as if to a terminal."""
+
+    def isatty(self):
+        return True
 
 
 # -- errors --------------------------------------------------------------------------------------------------------

@@ -10,9 +10,10 @@ import pytest
 
 from edgeagent.core.effects import AskModel
 from edgeagent.core.values import Message
+from edgeagent.doors.http import feed
 from edgeagent.doors.http.feed import _effect_row
 from edgeagent.doors.http.keys import Keys
-from edgeagent.doors.http.login import LASTS_S, Logins, setting
+from edgeagent.doors.http.login import LASTS_S, LOGINS_MAX, LOGINS_NAME, Logins, setting
 from edgeagent.doors.http.pages import FOLDER
 from tests.doors.http.serving import ANNE, BERT, KEYS, serving
 
@@ -109,23 +110,88 @@ def test_a_log_in_outlives_a_restart_and_ends_with_its_key(tmp_path):
         assert server.ask("GET", "/api/me", key="", Cookie=cookie)[0] == 401
 
 
-def test_a_log_in_ends_with_its_time_and_is_no_other_ones_however_it_is_changed():
+def test_a_log_in_ends_with_its_time_and_is_no_other_ones_however_it_is_changed(tmp_path):
     now = [1000.0]
-    logins = Logins(SECRET, Keys(KEYS), lambda: now[0])
-    cookie = logins.cookie_for("anne")
+    logins = Logins(SECRET, Keys(KEYS), tmp_path / LOGINS_NAME, lambda: now[0])
+    cookie, other = logins.cookie_for("anne"), logins.cookie_for("bert").split(".")[1]
     assert logins.name_in(cookie) == "anne"
-    _, expires, seal = cookie.split(".")
+    _, number, expires, seal = cookie.split(".")
     changed = [
-        f"bert.{expires}.{seal}",
-        f"anne.{int(expires) + 1}.{seal}",
-        f"anne.{expires}.{seal[:-1]}",
-        f"anne.{expires}.",
+        f"bert.{number}.{expires}.{seal}",
+        f"anne.{other}.{expires}.{seal}",
+        f"anne.{number}.{int(expires) + 1}.{seal}",
+        f"anne.{number}.{expires}.{seal[:-1]}",
+        f"anne.{number}.{expires}.",
+        f"anne.{expires}.{seal}",
     ]
-    for wrong in [*changed, "", "anne", "anne.", "..", f"{cookie}.x", f"anne.{expires}.ü", f"anne.²{expires}.{seal}"]:
+    odd = ["", "anne", "anne.", "...", f"{cookie}.x", f"anne.{number}.{expires}.ü", f"anne.{number}.²{expires}.{seal}"]
+    for wrong in [*changed, *odd]:
         assert logins.name_in(wrong) is None, wrong
-    assert Logins(b"t" * 32, Keys(KEYS), lambda: now[0]).name_in(cookie) is None
+    assert Logins(b"t" * 32, Keys(KEYS), tmp_path / LOGINS_NAME, lambda: now[0]).name_in(cookie) is None
     now[0] += LASTS_S
     assert logins.name_in(cookie) is None
+
+
+def test_a_stolen_cookie_ends_with_the_log_out_and_stays_ended_over_a_restart(tmp_path):
+    with serving(tmp_path) as server:
+        stolen, kept = logged_in(server)[0], logged_in(server)[0]
+        assert server.ask("GET", "/api/sessions", key="", Cookie=stolen)[0] == 200
+        assert server.ask("POST", "/api/logout", key="", Cookie=stolen)[0] == 200
+        status, said = server.ask("GET", "/api/sessions", key="", Cookie=stolen)
+        assert (status, said["error"]["code"]) == (401, "invalid_api_key")
+        assert server.ask("GET", "/api/me", key="", Cookie=kept)[0] == 200, "another log-in of the same key"
+    with serving(tmp_path) as server:
+        assert server.ask("GET", "/api/me", key="", Cookie=stolen)[0] == 401
+        assert server.ask("GET", "/api/me", key="", Cookie=kept)[0] == 200
+
+
+def test_a_stream_that_a_stolen_cookie_has_opened_ends_with_the_log_out(server, monkeypatch):
+    monkeypatch.setattr(feed, "ALIVE_S", 0.05)
+    session, cookie = server.opened(), logged_in(server)[0]
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection.request("GET", f"/api/sessions/{session}/events", headers={"Cookie": cookie})
+    reply = connection.getresponse()
+    assert reply.readline().startswith(b"retry:")
+    assert server.ask("POST", "/api/logout", key="", Cookie=cookie)[0] == 200
+    reply.read()  # It ends: who may not come in is told no more.
+    connection.close()
+
+
+def test_what_is_no_log_in_ends_none(tmp_path):
+    logins = Logins(SECRET, Keys(KEYS), tmp_path / LOGINS_NAME)
+    cookie = logins.cookie_for("anne")
+    for wrong in ("", "anne", cookie[:-1], cookie.replace("anne", "bert")):
+        logins.end(wrong)
+    assert logins.name_in(cookie) == "anne"
+
+
+def test_a_key_has_so_many_log_ins_and_one_more_ends_the_oldest(tmp_path):
+    logins = Logins(SECRET, Keys(KEYS), tmp_path / LOGINS_NAME)
+    other = logins.cookie_for("bert")
+    cookies = [logins.cookie_for("anne") for _ in range(LOGINS_MAX + 1)]
+    assert [logins.name_in(each) for each in cookies] == [None, *["anne"] * LOGINS_MAX]
+    assert logins.name_in(other) == "bert"
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"anne": 3}', b'{"anne": {"x": "y"}}', b"\xff"])
+def test_where_it_is_lost_who_was_logged_in_everyone_logs_in_again(tmp_path, content):
+    file = tmp_path / LOGINS_NAME
+    cookie = Logins(SECRET, Keys(KEYS), file).cookie_for("anne")
+    assert Logins(SECRET, Keys(KEYS), file).name_in(cookie) == "anne"
+    file.write_bytes(content)
+    assert Logins(SECRET, Keys(KEYS), file).name_in(cookie) is None
+
+
+def test_a_disk_that_takes_nothing_is_said_at_the_log_in_and_at_the_log_out(tmp_path):
+    with serving(tmp_path) as server:
+        cookie, _ = logged_in(server)
+        (tmp_path / LOGINS_NAME).unlink()
+        (tmp_path / LOGINS_NAME).mkdir()
+        status, said = server.ask("POST", "/api/login", {"key": ANNE}, key="")
+        assert (status, said["error"]["code"]) == (503, "not_kept")
+        status, said = server.ask("POST", "/api/logout", key="", Cookie=cookie)
+        assert (status, said["error"]["code"]) == (503, "not_kept")
+        assert server.ask("GET", "/api/me", key="", Cookie=cookie)[0] == 401
 
 
 def test_over_tls_the_cookie_is_sent_over_tls_alone():

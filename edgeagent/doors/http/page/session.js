@@ -65,7 +65,7 @@ function draw(main, id, path, shown, { away, since, begin }) {
       }
     },
     passing(kind, row) {
-      if (kind === "words") timeline.words(row.text);
+      if (kind === "words") timeline.words(row.text, row.at);
       else if (kind === "progress") tell(parts.passing, `${say.reads}: ${row.done}/${row.total} ${say.tokens}`);
       else if (kind === "waiting") tell(parts.passing, row.place ? `${say.waits}: ${row.place}` : "");
       else tell(parts.passing, row.text);

@@ -121,7 +121,8 @@ export class Timeline {
     }
   }
 
-  words(text) {
+  words(text, at) {
+    if (at === 0) this.forgetWords(); // The answer from its beginning: who comes in the middle of it is told all of it.
     if (!this.live) {
       this.live = this.add("answer", el("p", { class: "quiet" }));
       this.live.setAttribute("aria-live", "off"); // Read aloud once, when the answer is whole.
