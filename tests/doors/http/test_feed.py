@@ -36,7 +36,7 @@ class Halting(ScriptedModel):
         assert self._may.wait(WAIT_S)
         for piece in second:
             self._doors.stream(piece)
-        post(ModelAnswered(0, effect.effect_id, "".join(first + second), "stop", Usage()))
+        post(ModelAnswered(0, effect.effect_id, "".join(first + second), "end", Usage()))
 
 
 class Halves(Script):
@@ -69,7 +69,7 @@ class Watching:
                 self.written = data["text"] if data["at"] == 0 else self.written + data["text"]
                 assert len(self.written) == data["at"] + len(data["text"]), "nothing is missing and nothing doubled"
             elif event["event"] == "record" and data["event"]["type"] == "ModelAnswered":
-                assert data["event"]["text"] == self.written
+                assert self.written in ("", data["event"]["text"])
                 self.written = ""
             if ends(event):
                 break
