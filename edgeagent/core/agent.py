@@ -14,6 +14,7 @@ import msgspec
 from edgeagent.core.budget import Budget, budget_described
 from edgeagent.core.declared import check_fields, check_text, check_writable
 from edgeagent.core.from_user import Place, places_of
+from edgeagent.core.lines import Lines
 from edgeagent.core.names import check_name, check_tool_name, written_names
 from edgeagent.core.reading import Reading
 from edgeagent.core.say import why_not_said
@@ -45,6 +46,7 @@ class ToolOptions(TypedDict, total=False):
     post: Callable[..., Any] | None
     say: str
     notes: Callable[[], tuple[str, ...]] | None
+    lines: Lines | None
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Tool:
     what is wrong. A call whose `pre` does not hold never runs; a result whose `post` does not hold is a failure.
     `say` is what is said after a call, its arguments and `result` in braces: `"{valve} is open for {seconds} s"`.
     `notes` gives what befell the way to its device since it was last asked; it goes into the trace, not to the model.
+    `lines` are what that device prints, for doors to show.
     `agent` is set when a call of this tool is a session of a sub-agent (`Agent.as_tool`), `schema` when the arguments
     were declared by a JSON Schema, and `alias` by the agent when a model cannot write the name. Raises ConfigError.
     """
@@ -79,6 +82,7 @@ class Tool:
     alias: str = ""
     say: str = ""
     notes: Callable[[], tuple[str, ...]] | None = None
+    lines: Lines | None = None
 
     def __post_init__(self) -> None:
         """Freeze the examples and check every word, so that a slip is told where it was made."""

@@ -63,9 +63,9 @@ def call(tool: str, **arguments: object) -> str:
 class Served:
     """A server in a process of its own, always at the same port."""
 
-    def __init__(self, folder: Path, *answers: str) -> None:
+    def __init__(self, folder: Path, *answers: str, agent: str = AGENT) -> None:
         self.folder, self.model = folder, "script:script.json" if answers else "smollm2"
-        (folder / "garden.py").write_text(AGENT if answers else TELLER)
+        (folder / "garden.py").write_text(agent if answers else TELLER)
         (folder / "script.json").write_text(json.dumps(answers))
         (folder / "keys").write_text(f"anne {KEY}\n")
         (folder / "keys").chmod(0o600)
@@ -115,8 +115,8 @@ def serve(tmp_path) -> Iterator:
     """A function that starts a server whose model writes these answers; without any it is SmolLM2."""
     begun: list[Served] = []
 
-    def started(*answers: str) -> Served:
-        begun.append(Served(tmp_path, *answers))
+    def started(*answers: str, **more: str) -> Served:
+        begun.append(Served(tmp_path, *answers, **more))
         begun[-1].start()
         return begun[-1]
 

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tests.doors.http.pty_device import PASSWORD, PtyDevice
 from tests.web.conftest import CACHE, DESK, PICTURES, call
 
 expect = pytest.importorskip("playwright.sync_api", reason="SKIPPED: no playwright; run tests/web/setup.sh").expect
@@ -174,6 +175,39 @@ def test_the_page_speaks_german_or_english_as_the_browser_does(serve, visit, loc
     phone = visit(server, f"#/s/{session}", locale=locale)
     expect(button(phone, word)).to_be_visible()
     assert phone.locator("html").get_attribute("lang") == ("de" if locale == "de-AT" else "en")
+
+
+def test_the_screens_of_devices_are_shown_live_on_both_pages_and_nothing_is_typed_by_looking(serve, visit, tmp_path):
+    device = PtyDevice(tmp_path)
+    server = serve(call("show_version"), "It runs firmware 1.2.", agent=device.agent(tmp_path))
+    phone = visit(server, locale="de-DE")
+    button(phone, "Neue Sitzung").click()
+    phone.locator(".devices summary").click()
+    expect(phone.locator(".screen h3")).to_contain_text("noch nicht offen")
+    desk = visit(server, "#" + phone.url.partition("#")[2], scheme="dark", **DESK)
+    expect(desk.locator(".screen h3")).to_contain_text("not open yet")
+    assert device.typed == b""
+    say(phone, "Which firmware is it?")
+    for page in (phone, desk):
+        expect(page.locator(".answer")).to_contain_text("It runs firmware 1.2.", timeout=60_000)
+        expect(page.locator(".screen pre")).to_contain_text("firmware 1.2")
+        expect(page.locator(".screen pre")).not_to_contain_text(PASSWORD)
+    typed = device.typed
+    device.prints(b"\r\n\x1b[31mport 3 is down\x1b[0m \x1b]52;c;aGk=\x07<img src=x onerror=alert(1)>\xe2\x80\xae\r\n")
+    for page in (phone, desk):
+        screen = page.locator(".screen pre")
+        expect(screen).to_contain_text(r"port 3 is down \x1b]52;c;aGk=\x07<img src=x onerror=alert(1)>\u202e")
+        assert screen.locator("img").count() == 0
+        phone.wait_for_timeout(300)
+        assert violations(page) == []
+    phone.locator(".screen").scroll_into_view_if_needed()
+    picture(phone, "page-device")
+    phone.locator(".devices summary").click()
+    server.kill()
+    server.start()
+    expect(desk.locator(".screen h3")).to_contain_text("not open yet", timeout=60_000)
+    assert device.typed == typed, "looking types nothing"
+    device.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

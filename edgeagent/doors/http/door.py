@@ -12,6 +12,7 @@ import msgspec
 
 from edgeagent.doors.http import metrics as figures
 from edgeagent.doors.http.api import Api
+from edgeagent.doors.http.devices import Devices
 from edgeagent.doors.http.gate import Gate
 from edgeagent.doors.http.keys import Keys
 from edgeagent.doors.http.login import LOGINS_NAME, Logins
@@ -115,7 +116,8 @@ class HttpDoor:
         self.gate = Gate(opening.keys, opening.names, logins)
         self.bare = Bare(self._model, opening.root)
         openai = OpenAi(sessions, self.bare, self.places, self.metrics, self._model.settings.temperature)
-        more = (*openai.table(), *Page(self.gate, logins).routes)
+        devices = Devices(sessions)
+        more = (*devices.routes, *openai.table(), *Page(self.gate, logins).routes)
         api = Api(sessions, self.metrics, self.places, self._why_not_ready, more)
         self.sessions, self.routes = sessions, api.routes
         router = Router(api.routes, self.gate, self._told)
@@ -134,6 +136,7 @@ class HttpDoor:
             self._notifier.stopping()
             beating.cancel()
             sessions.end_streams()
+            devices.end_streams()
             await server.leave()
             await sessions.close()
             await asyncio.to_thread(openai.close)

@@ -15,6 +15,7 @@ from edgeagent.driver.device.bus_tools import BusDevice
 from edgeagent.driver.device.device_tools import DeviceTools
 from edgeagent.driver.device.listener import Listener
 from edgeagent.driver.line.console import READY, Console
+from edgeagent.driver.line.last_lines import LastLines
 from edgeagent.driver.line.mirror import Mirror, socket_path
 from edgeagent.driver.line.port import PortSettings, SerialPort
 from edgeagent.driver.line.profile import Profile, load_profile
@@ -58,7 +59,10 @@ class Device:
         self._console: Console | None = None
         self._opening = threading.Lock()
         self._silent, self._heard = 0, -1
-        self._guarded = DeviceTools(self.profile, self.console, ruled=ruled, notes=self.port.take_notes)
+        self.lines = LastLines(self.port, self.profile.columns)
+        """What it has printed, for a person to look at; looking opens nothing and types nothing."""
+        notes = self.port.take_notes
+        self._guarded = DeviceTools(self.profile, self.console, ruled=ruled, notes=notes, lines=self.lines)
 
     @property
     def tools(self) -> tuple[Tool, ...]:

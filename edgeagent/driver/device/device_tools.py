@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from typing import Any, assert_never
 
 from edgeagent.core.agent import Tool
+from edgeagent.core.lines import Lines
 from edgeagent.driver.device.interrupt import interrupt_tool
 from edgeagent.driver.device.unknown import CommandFailed, EffectUnknown, UnknownEffects
 from edgeagent.driver.line.command import Argument, Command, Reading
@@ -52,13 +53,14 @@ class DeviceTools:
         *,
         ruled: Collection[str] = (),
         notes: Callable[[], tuple[str, ...]] | None = None,
+        lines: Lines | None = None,
     ) -> None:
         """`console` gives the open console, when it is first needed; `ruled` names tools that a rule guards already.
 
-        `notes` gives what befell the line since it was last asked.
+        `notes` gives what befell the line since it was last asked, `lines` what the device prints.
         """
         self.profile = profile
-        self._notes = notes
+        self._notes, self._lines = notes, lines
         self._console = console
         self._unknown = UnknownEffects()
         unheard = sorted(set(ruled) - {command.name for command in profile.commands})
@@ -89,6 +91,7 @@ class DeviceTools:
             timeout_s=command.timeout_s + EXTRA_S + ROUND_TRIPS * self.profile.round_trip_s,
             examples=command.examples,
             notes=self._notes,
+            lines=self._lines,
         )
 
     def _call(self, command: Command, arguments: dict[str, Any]) -> Any:

@@ -8,10 +8,10 @@ not written, a printer not started, and no question be asked that the terminal w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from edgeagent.core.text import shown
-from edgeagent.driver.line.screen import CursorAsked, Cutter, Printed, Rang, Seen
+from edgeagent.driver.line.screen import CursorAsked, Cutter, Moved, Printed, Rang, Seen
 
 BYTES_A_ROW = 16
 
@@ -86,6 +86,25 @@ class Displayed:
                     self._undo[undo] = None
                 return True
         return False
+
+
+def as_text(events: Iterable[Seen]) -> Iterator[Seen]:
+    """The same for who can show text and moves of the cursor alone: what a terminal may be told besides is left out,
+    and what it may not is text, escaped.
+    """
+    for event in events:
+        if isinstance(event, Printed):
+            yield Printed(event.raw, shown(event.text, lines=True))
+        elif isinstance(event, Moved):
+            yield event
+        elif not _is_left_out(event):
+            yield Printed(event.raw, shown(event.raw.decode("utf-8", "backslashreplace")))
+
+
+def _is_left_out(event: Seen) -> bool:
+    if isinstance(event, CursorAsked | Rang) or event.raw in (_SHIFT_OUT, _SHIFT_IN):
+        return True
+    return LEFT_OUT.fullmatch(event.raw) is not None or any(each.fullmatch(event.raw) for each, _ in _PERMITTED)
 
 
 class HexView:

@@ -229,6 +229,16 @@ class Screen:
         """All lines, the unfinished last one included, joined by line feeds."""
         return "\n".join([*self._lines, "".join(self._line)])
 
+    @property
+    def begun(self) -> str:
+        """The line that the cursor is on."""
+        return "".join(self._line)
+
+    def take_lines(self) -> list[str]:
+        """Take out the lines that are whole; the one that the cursor is on stays as it is."""
+        taken, self._lines = self._lines, []
+        return taken
+
     def drop_line(self) -> None:
         """Take back the line that the cursor is on; the spaces that the device draws over it are no text either."""
         self._line, self._column, self._wiped = [], 0, True

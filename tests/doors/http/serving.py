@@ -117,10 +117,11 @@ def serving(
     model: Model | None = None,
     config: Path | None = None,
     unix: Path | None = None,
+    agent: str = AGENT,
 ) -> Iterator[Serving]:
     """Serve one agent on a free port until the block ends."""
     root.mkdir(parents=True, exist_ok=True)
-    (root / "garden.py").write_text(AGENT)
+    (root / "garden.py").write_text(agent)
     opening = Opening(
         agents=(str(root / "garden.py"),),
         root=root,

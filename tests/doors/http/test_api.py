@@ -43,12 +43,12 @@ def decide(server, session: str, question: dict, **more) -> tuple[int, dict]:
 
 def test_no_route_lets_in_who_has_no_key_or_another_ones(server):
     session, question = asked(server)
-    cut, cased = ANNE[:-1], ANNE.upper()
     cut, cased, twice = ANNE[:-1], ANNE.upper(), f"{ANNE} {ANNE}"
     wrong = {"none": None, "another scheme": f"Basic {ANNE}", "a bare key": ANNE, "empty": "Bearer "}
     wrong |= {each: f"Bearer {each}" for each in (cut, cased, twice, f"{ANNE}x")}
     for route in server.door.routes:
         path = route.path.replace("{session}", session).replace("{question}", str(question["id"]))
+        path = path.replace("{agent}", "garden")
         body = b"{}" if route.takes else None
         for name, given in wrong.items():
             server.door.gate.forget_tries()

@@ -2,6 +2,7 @@
 
 import { call } from "./api.js";
 import { drawBudget } from "./budget.js";
+import { devicesView } from "./devices.js";
 import { el, put, shown as plain, tell } from "./dom.js";
 import { standing } from "./list.js";
 import { Questions } from "./questions.js";
@@ -43,6 +44,7 @@ function draw(main, id, path, shown, { away, since, begin }) {
   const timeline = new Timeline(parts.list);
   const questions = new Questions(parts.questions, id);
   composer(parts, id, path);
+  const leaveDevices = devicesView(parts.devices, shown.agent);
 
   function stands(state, atMs) {
     const now = standing({ state });
@@ -86,6 +88,7 @@ function draw(main, id, path, shown, { away, since, begin }) {
   });
   return () => {
     leave();
+    leaveDevices();
     questions.stop();
   };
 }
@@ -98,6 +101,7 @@ function frame(shown, since, begin) {
     passing: el("p", { class: "quiet", role: "status" }),
     questions: el("div", { class: "questions", "aria-live": "assertive" }),
     bars: el("div", { class: "bars" }),
+    devices: el("details", { class: "devices", hidden: true }),
     form: el("form", { class: "say" }),
     stop: el("button", { type: "button", class: "no", hidden: true }, say.stop),
   };
@@ -107,6 +111,7 @@ function frame(shown, since, begin) {
   parts.all = [
     el("p", {}, el("a", { href: "#/" }, say.back)), parts.title, parts.mark,
     el("details", { open: innerWidth > 700 }, el("summary", {}, say.budget), parts.bars), about,
+    parts.devices,
     since > 0 ? earlier : null,
     el("div", { role: "log", "aria-label": say.timeline }, parts.list), parts.passing, parts.questions, parts.form,
   ];

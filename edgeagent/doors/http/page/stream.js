@@ -9,7 +9,6 @@ export function follow(session, since, on) {
   let last = since - 1;
   let source = null;
   let again = 0;
-  let beat = Date.now();
 
   function open() {
     clearTimeout(again);
@@ -35,6 +34,19 @@ export function follow(session, since, on) {
     again = setTimeout(() => on.refused().then((goesOn) => goesOn && open()), AGAIN_MS);
   }
 
+  const asleep = onWaking(open);
+  open();
+  return () => {
+    clearTimeout(again);
+    asleep();
+    source.close();
+  };
+}
+
+// Call this when the machine has slept, or its network was away; returns what ends that.
+export function onWaking(open) {
+  let beat = Date.now();
+
   function awake() {
     const late = Date.now() - beat > ASLEEP_MS;
     beat = Date.now();
@@ -44,12 +56,9 @@ export function follow(session, since, on) {
   const beating = setInterval(awake, BEAT_MS);
   document.addEventListener("visibilitychange", awake);
   window.addEventListener("online", open);
-  open();
   return () => {
-    clearTimeout(again);
     clearInterval(beating);
     document.removeEventListener("visibilitychange", awake);
     window.removeEventListener("online", open);
-    source.close();
   };
 }

@@ -17,6 +17,8 @@ const en = {
   ended: "Ended", outcome: "Outcome", say: "Your words", send: "Send", stop: "Stop", back: "All sessions",
   away: "Connection lost; trying again …", gone: "This session is not there (any more).",
   tokens: "tokens", modelFailed: "The model failed",
+  devices: "Devices", screen: "Screen of", isOpen: "open", isClosed: "closed", missed: "lines are not kept any more",
+  notOpen: "not open yet: the first call opens it",
   budgetOut: "budget", cancelled: "cancelled", halted: "halted", unknown: "unknown",
 };
 
@@ -37,6 +39,8 @@ const de = {
   ended: "Beendet", outcome: "Ausgang", say: "Ihre Worte", send: "Senden", stop: "Anhalten", back: "Alle Sitzungen",
   away: "Verbindung verloren; neuer Versuch …", gone: "Diese Sitzung gibt es nicht (mehr).",
   tokens: "Token", modelFailed: "Das Modell hat versagt",
+  devices: "Geräte", screen: "Bildschirm von", isOpen: "offen", isClosed: "geschlossen", missed: "Zeilen sind nicht mehr da",
+  notOpen: "noch nicht offen: der erste Aufruf öffnet es",
   budgetOut: "Budget", cancelled: "abgebrochen", halted: "angehalten", unknown: "unbekannt",
 };
 
