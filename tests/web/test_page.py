@@ -183,9 +183,9 @@ def test_the_screens_of_devices_are_shown_live_on_both_pages_and_nothing_is_type
     phone = visit(server, locale="de-DE")
     button(phone, "Neue Sitzung").click()
     phone.locator(".devices summary").click()
-    expect(phone.locator(".screen h3")).to_contain_text("noch nicht offen")
+    expect(phone.locator(".screen h2")).to_contain_text("noch nicht offen")
     desk = visit(server, "#" + phone.url.partition("#")[2], scheme="dark", **DESK)
-    expect(desk.locator(".screen h3")).to_contain_text("not open yet")
+    expect(desk.locator(".screen h2")).to_contain_text("not open yet")
     assert device.typed == b""
     say(phone, "Which firmware is it?")
     for page in (phone, desk):
@@ -205,7 +205,7 @@ def test_the_screens_of_devices_are_shown_live_on_both_pages_and_nothing_is_type
     phone.locator(".devices summary").click()
     server.kill()
     server.start()
-    expect(desk.locator(".screen h3")).to_contain_text("not open yet", timeout=60_000)
+    expect(desk.locator(".screen h2")).to_contain_text("closed", timeout=60_000)
     assert device.typed == typed, "looking types nothing"
     device.close()
 

@@ -58,7 +58,7 @@ class Screen {
     this.stands = el("span", { class: "quiet" });
     this.begun = el("span", {});
     this.lines = el("pre", { tabindex: "0", role: "log", "aria-live": "off", "aria-label": `${say.screen} ${name}` }, this.begun);
-    this.box = el("section", { class: "screen" }, el("h3", {}, el("span", { class: "tool" }, name), " ", this.stands), this.lines);
+    this.box = el("section", { class: "screen" }, el("h2", {}, el("span", { class: "tool" }, name), " ", this.stands), this.lines);
     this.last = -1;
   }
 
