@@ -114,8 +114,7 @@ class FarScreen(Screen):
             if had and whole.startswith(had):
                 text = whole[len(had) :]
             elif had:  # Another answer, of a server that has started again.
-                self._out.write("\n")
-                self._streamed = ""
+                self.drop_words()
             self._hides = False
         self.stream(text)
 

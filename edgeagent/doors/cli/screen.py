@@ -121,6 +121,11 @@ class Screen:
         self._out.write(shown(text, lines=True))
         self._out.flush()
 
+    def drop_words(self) -> None:
+        """Leave what was written of an answer as it stands; another one begins."""
+        self._out.write("\n")
+        self._streamed = ""
+
     def waiting(self, place: int) -> None:
         """One line, rewritten, while other sessions have the model."""
         if self._live and place:

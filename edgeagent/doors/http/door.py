@@ -15,7 +15,7 @@ from edgeagent.doors.http.api import Api
 from edgeagent.doors.http.devices import Devices
 from edgeagent.doors.http.gate import Gate
 from edgeagent.doors.http.keys import Keys
-from edgeagent.doors.http.login import LOGINS_NAME, Logins
+from edgeagent.doors.http.login import Logins
 from edgeagent.doors.http.openai import OpenAi
 from edgeagent.doors.http.pages import Page
 from edgeagent.doors.http.queue import Places
@@ -143,7 +143,7 @@ class HttpDoor:
             await asyncio.to_thread(self._service.close)
 
     def _logins(self, root: Path, keys: Keys | None) -> Logins | None:
-        return None if keys is None else Logins(local_key(root, LOGIN_KEY_NAME), keys, root / LOGINS_NAME)
+        return None if keys is None else Logins(local_key(root, LOGIN_KEY_NAME), keys, root)
 
     def _on_signals(self) -> None:
         """End at SIGTERM and Ctrl-C; only where this is the main thread, which alone is given signals."""

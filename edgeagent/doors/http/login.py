@@ -17,14 +17,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
 from edgeagent.doors.http.keys import Keys
 from edgeagent.doors.http.message import Request
-from edgeagent.errors import TraceError
-from edgeagent.trace.disk import DISK, write_atomically
+from edgeagent.runtime.logins import Standing, logins_of, write_logins
 
-LOGINS_NAME = "logins.json"
 COOKIE_NAME = "edgeagent"
 TOKEN_HEADER = "x-csrf-token"
 
@@ -35,18 +31,15 @@ LASTS_S = 30 * 24 * 3600
 LOGINS_MAX = 32
 """Log-ins of one key; one more ends the oldest. A person has a few browsers, and one that is cleared logs in again."""
 
-_Standing = dict[str, dict[str, int]]
-"""By the name of the key: each log-in's number, and when it ends."""
-
 
 class Logins:
     """The log-ins of one server: they outlive a restart, and end with their time, with their key, or by a log-out."""
 
-    def __init__(self, secret: bytes, keys: Keys, file: Path, now: Callable[[], float] = time.time) -> None:
-        """`file` is where it is kept which log-ins stand."""
-        self._secret, self._keys, self._file, self._now = secret, keys, file, now
+    def __init__(self, secret: bytes, keys: Keys, root: Path, now: Callable[[], float] = time.time) -> None:
+        """`root` is the state folder."""
+        self._secret, self._keys, self._root, self._now = secret, keys, root, now
         self._changing = threading.Lock()
-        self._standing = _read(file)
+        self._standing = logins_of(root)
 
     def cookie_for(self, name: str) -> str:
         """A cookie's value that stands for the key of this name. Raises TraceError where that cannot be kept."""
@@ -85,13 +78,10 @@ class Logins:
         """Whether this is that."""
         return hmac.compare_digest(token.encode(), self.token_for(cookie).encode())
 
-    def _keep(self, standing: _Standing) -> None:
+    def _keep(self, standing: Standing) -> None:
         """Change what stands: at once, and on the disk before it is said to be done."""
         self._standing = {name: own for name, own in standing.items() if own and self._keys.mark_of(name) is not None}
-        try:
-            write_atomically(DISK, self._file, msgspec.json.encode(self._standing))
-        except OSError as error:
-            raise TraceError(f"cannot keep who is logged in, at {self._file}: {error.strerror or error}") from None
+        write_logins(self._root, self._standing)
 
     def _seal(self, name: str, number: str, expires: str) -> str:
         return self._mac(b"cookie", name.encode(), number.encode(), expires.encode(), self._keys.mark_of(name) or b"")
@@ -99,13 +89,6 @@ class Logins:
     def _mac(self, *parts: bytes) -> str:
         text = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
         return hmac.new(self._secret, text, hashlib.sha256).hexdigest()
-
-
-def _read(file: Path) -> _Standing:
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=_Standing)
-    except (OSError, msgspec.DecodeError):
-        return {}
 
 
 def cookie_in(request: Request) -> str:

@@ -13,8 +13,9 @@ from edgeagent.core.values import Message
 from edgeagent.doors.http import feed
 from edgeagent.doors.http.feed import _effect_row
 from edgeagent.doors.http.keys import Keys
-from edgeagent.doors.http.login import LASTS_S, LOGINS_MAX, LOGINS_NAME, Logins, setting
+from edgeagent.doors.http.login import LASTS_S, LOGINS_MAX, Logins, setting
 from edgeagent.doors.http.pages import FOLDER
+from edgeagent.runtime.logins import LOGINS_NAME
 from tests.doors.http.serving import ANNE, BERT, KEYS, serving
 
 PAGE_BYTES_MAX = 100_000
@@ -112,7 +113,7 @@ def test_a_log_in_outlives_a_restart_and_ends_with_its_key(tmp_path):
 
 def test_a_log_in_ends_with_its_time_and_is_no_other_ones_however_it_is_changed(tmp_path):
     now = [1000.0]
-    logins = Logins(SECRET, Keys(KEYS), tmp_path / LOGINS_NAME, lambda: now[0])
+    logins = Logins(SECRET, Keys(KEYS), tmp_path, lambda: now[0])
     cookie, other = logins.cookie_for("anne"), logins.cookie_for("bert").split(".")[1]
     assert logins.name_in(cookie) == "anne"
     _, number, expires, seal = cookie.split(".")
@@ -127,7 +128,7 @@ def test_a_log_in_ends_with_its_time_and_is_no_other_ones_however_it_is_changed(
     odd = ["", "anne", "anne.", "...", f"{cookie}.x", f"anne.{number}.{expires}.ü", f"anne.{number}.²{expires}.{seal}"]
     for wrong in [*changed, *odd]:
         assert logins.name_in(wrong) is None, wrong
-    assert Logins(b"t" * 32, Keys(KEYS), tmp_path / LOGINS_NAME, lambda: now[0]).name_in(cookie) is None
+    assert Logins(b"t" * 32, Keys(KEYS), tmp_path, lambda: now[0]).name_in(cookie) is None
     now[0] += LASTS_S
     assert logins.name_in(cookie) is None
 
@@ -158,7 +159,7 @@ def test_a_stream_that_a_stolen_cookie_has_opened_ends_with_the_log_out(server, 
 
 
 def test_what_is_no_log_in_ends_none(tmp_path):
-    logins = Logins(SECRET, Keys(KEYS), tmp_path / LOGINS_NAME)
+    logins = Logins(SECRET, Keys(KEYS), tmp_path)
     cookie = logins.cookie_for("anne")
     for wrong in ("", "anne", cookie[:-1], cookie.replace("anne", "bert")):
         logins.end(wrong)
@@ -166,7 +167,7 @@ def test_what_is_no_log_in_ends_none(tmp_path):
 
 
 def test_a_key_has_so_many_log_ins_and_one_more_ends_the_oldest(tmp_path):
-    logins = Logins(SECRET, Keys(KEYS), tmp_path / LOGINS_NAME)
+    logins = Logins(SECRET, Keys(KEYS), tmp_path)
     other = logins.cookie_for("bert")
     cookies = [logins.cookie_for("anne") for _ in range(LOGINS_MAX + 1)]
     assert [logins.name_in(each) for each in cookies] == [None, *["anne"] * LOGINS_MAX]
@@ -176,10 +177,10 @@ def test_a_key_has_so_many_log_ins_and_one_more_ends_the_oldest(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"{", b'{"anne": 3}', b'{"anne": {"x": "y"}}', b"\xff"])
 def test_where_it_is_lost_who_was_logged_in_everyone_logs_in_again(tmp_path, content):
     file = tmp_path / LOGINS_NAME
-    cookie = Logins(SECRET, Keys(KEYS), file).cookie_for("anne")
-    assert Logins(SECRET, Keys(KEYS), file).name_in(cookie) == "anne"
+    cookie = Logins(SECRET, Keys(KEYS), tmp_path).cookie_for("anne")
+    assert Logins(SECRET, Keys(KEYS), tmp_path).name_in(cookie) == "anne"
     file.write_bytes(content)
-    assert Logins(SECRET, Keys(KEYS), file).name_in(cookie) is None
+    assert Logins(SECRET, Keys(KEYS), tmp_path).name_in(cookie) is None
 
 
 def test_a_disk_that_takes_nothing_is_said_at_the_log_in_and_at_the_log_out(tmp_path):
