@@ -1,4 +1,4 @@
-"""Log-ins that stand, kept in the state folder so that a server that starts again knows them. Of marks, never of keys."""
+"""Log-ins that stand, kept in the state folder, so that a server that starts again knows them. No key is among them."""
 
 from __future__ import annotations
 
