@@ -12,7 +12,8 @@ from edgeagent.core.agent import Agent, tool
 from edgeagent.driver.scripted import ScriptedModel
 from edgeagent.runtime.caches import KINDS
 from edgeagent.runtime.folder import Beginning
-from edgeagent.runtime.session import Outside, new_session
+from edgeagent.runtime.outside import Outside
+from edgeagent.runtime.session import new_session
 from edgeagent.runtime.wiring import drivers_of, step_of, with_dialect
 from edgeagent.trace.caches import YieldingDisk
 from edgeagent.trace.disk import Disk

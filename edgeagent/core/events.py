@@ -212,6 +212,19 @@ class Forked(msgspec.Struct, frozen=True, array_like=True, tag=14):
     skew_ms: int = 0
 
 
+class Reconfigured(msgspec.Struct, frozen=True, array_like=True, tag=15):
+    """The operator's settings were read again, between two turns. It changes nothing but who answers.
+
+    `models` are those that are asked from now on, as one name; empty where they are the same as before. `rules` says
+    what has changed among the operator's rules, for sessions that begin from now on: this one stays under its own.
+    """
+
+    at_ms: int
+    models: str = ""
+    rules: str = ""
+    skew_ms: int = 0
+
+
 Event = (
     SessionStarted
     | UserSaid
@@ -227,6 +240,7 @@ Event = (
     | TimerFired
     | Heard
     | Forked
+    | Reconfigured
 )
 
 

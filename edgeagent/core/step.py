@@ -42,6 +42,7 @@ from edgeagent.core.events import (
     Heard,
     ModelAnswered,
     ModelFailed,
+    Reconfigured,
     SessionResumed,
     SessionStarted,
     TimerFired,
@@ -129,8 +130,8 @@ def step(agent: Agent, state: State, event: Event) -> Transition:
             return _on_effect_lost(agent, state, event.effect_id)
         case Cancelled():
             return _on_cancelled(agent, state, event.reason)
-        case TraceRepaired():
-            return state, ()  # Known to the trace's readers; what was cut off never led to anything.
+        case TraceRepaired() | Reconfigured():
+            return state, ()  # Told to the trace's readers: what was cut off, or who answers from now on.
         case SessionResumed():
             return _on_session_resumed(state, stopped_ms), ()
         case TimerFired():

@@ -90,7 +90,7 @@ class Place:
     """A driver, the agent that it serves, and who is told what it writes."""
 
     def __init__(self, key: str, agent: Agent, model: Model, root: Path, manner: Manner) -> None:
-        self.key, self.agent, self.doors = key, agent, Attached()
+        self.key, self.agent, self.model, self.doors = key, agent, model, Attached()
         self.driver = model.driver(agent, self.doors, root, 0, manner)
 
 
@@ -183,6 +183,13 @@ class Bare:
         """How the model writes."""
         return dialect_called(self._model.dialect)
 
+    def exchange(self, model: Model) -> None:
+        """Ask another model from now on."""
+        with self._lock:
+            self._model, gone, self._idle = model, self._idle, []
+        for each in gone:
+            each.driver.close()
+
     def calls_text(self, calls: Sequence[tuple[str, dict[str, Any]]]) -> str:
         """Calls as the model would have written them."""
         texts = [_call_text(self.family, name, arguments) for name, arguments in calls]
@@ -228,7 +235,11 @@ class Bare:
 
     def _back(self, place: Place) -> None:
         with self._lock:
-            self._idle.append(place)
+            is_kept = place.model is self._model
+            if is_kept:
+                self._idle.append(place)
+        if not is_kept:
+            place.driver.close()
 
     def close(self) -> None:
         """Let go of what is kept."""

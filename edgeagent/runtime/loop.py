@@ -54,7 +54,7 @@ class Loop:
     ) -> None:
         self.state = state or State()
         self._stamps = Stamps(self.state, clock_ms, steady_ms)
-        self._agent, self._step, self._recorder, self._drivers = agent, step, recorder, drivers
+        self._agent, self._step, self._recorder, self.drivers = agent, step, recorder, drivers
         self._watch = watch
         self._inbox: queue.Queue[tuple[Event, Word | None] | Callable[[], None]] = queue.Queue(INBOX_MAX)
         self._stopped = False
@@ -111,9 +111,9 @@ class Loop:
         for effect in effects:
             match effect:
                 case AskModel() | CallTool() | AskUser() | SetTimer():
-                    self._drivers[type(effect)].submit(effect, self.post)
+                    self.drivers[type(effect)].submit(effect, self.post)
                 case CancelEffect(target=target):
-                    for driver in self._drivers.values():
+                    for driver in self.drivers.values():
                         driver.cancel(target)
                 case Say() | Finish():
                     pass  # Notices: whoever watches shows them.

@@ -136,8 +136,13 @@ class OneSessionsWeights:
 class Chain:
     """Named models: each ask goes to the first of its use that can be reached."""
 
-    def __init__(self, settings: ModelSettings, *, shared: bool, verbose: bool = False) -> None:
-        """Load each model once, whatever it is used for. Raises ConfigError and ModelError."""
+    def __init__(
+        self, settings: ModelSettings, *, verbose: bool = False, loaded: Sequence[Model] | None = None
+    ) -> None:
+        """Load each model once, whatever it is used for; of those that are `loaded` already no weights are added.
+
+        Raises ConfigError and ModelError.
+        """
         self.settings, self.dialect = settings, dialect_of(settings)
         self._uses: dict[Use, tuple[str, ...]] = {
             use: tuple(name for name, _ in order) for use, order in orders_of(settings).items()
@@ -149,12 +154,13 @@ class Chain:
         self._models: dict[str, Model] = {}
         try:
             for name, each in (writers(settings) | dict(judge_of(settings))).items():
-                own = one_of(settings, each)
-                self._models[name] = (
-                    load_model(own, shared=shared, verbose=verbose)
-                    if each.name
-                    else Remote(each, own, is_last=name in last)
-                )
+                own, is_last = one_of(settings, each), name in last
+                found = next((model for model in loaded or () if _is_same(model, each, own, is_last)), None)
+                if found is None and each.name and loaded is not None:
+                    raise ConfigError(f"the weights of {name} are not loaded, and are only at the next start")
+                if found is None:
+                    found = load_model(own, shared=True, verbose=verbose) if each.name else Remote(each, own, is_last)
+                self._models[name] = found
         except EdgeAgentError:
             self.close()
             raise
@@ -179,6 +185,11 @@ class Chain:
         if len(drivers) == 1 and not self.settings.tiers:
             return next(iter(drivers.values()))
         return OrderedModels(tuple((name, drivers[name]) for name in self._models), self._uses)
+
+    @property
+    def parts(self) -> tuple[Model, ...]:
+        """The models themselves."""
+        return tuple(self._models.values())
 
     def _lender(self, drivers: dict[str, ModelDriver]) -> Lender | None:
         """The driver of the judge, which is made before those that ask it."""
@@ -213,8 +224,8 @@ def needs_curl() -> Iterator[None]:
 class Remote:
     """A model behind an endpoint, for all sessions."""
 
-    def __init__(self, named: NamedModel, settings: ModelSettings, *, is_last: bool = True) -> None:
-        self.settings, self.dialect, self._is_last = settings, PLAIN, is_last
+    def __init__(self, named: NamedModel, settings: ModelSettings, is_last: bool = True) -> None:
+        self.settings, self.dialect, self.named, self.is_last = settings, PLAIN, named, is_last
         with needs_curl():
             from edgeagent.driver.remote.model import Price, RemoteModel
         price = Price(**{str(name): value for name, value in named.price.items()})
@@ -234,12 +245,16 @@ class Remote:
         asking = Manner() if manner is None else manner
         heat = self.settings.temperature if asking.temperature is None else asking.temperature
         sampling = Sampling(heat, asking.top_p)
-        more: Any = {"plans": asking.chooses, "is_last": self._is_last, "judge": judge}
+        more: Any = {"plans": asking.chooses, "is_last": self.is_last, "judge": judge}
         return self._loaded.driver(agent, doors.stream, sampling, **more)
 
     def close(self) -> None:
         """End its thread."""
         self._loaded.close()
+
+    def retire(self) -> None:
+        """Take no session more, and end with the last."""
+        self._loaded.retire()
 
 
 def _calibrated(driver: LlamaDriver, agent: Agent, doors: Attached, root: Path) -> ModelDriver:
@@ -254,7 +269,35 @@ def load_model(settings: ModelSettings, *, shared: bool, verbose: bool = False) 
     Raises ConfigError and ModelError.
     """
     if writers(settings):
-        return Chain(settings, shared=shared, verbose=verbose)
+        return Chain(settings, verbose=verbose)
     if settings.name.startswith(SCRIPT_PREFIX):
         return Script(script_of(settings.name), settings)
     return Weights(settings, verbose=verbose) if shared else OneSessionsWeights(settings, verbose=verbose)
+
+
+def renewed(model: Model, settings: ModelSettings) -> Model:
+    """The model as settings say that were read again: weights that are loaded stay. Raises ConfigError where other ones
+    would have to be loaded."""
+    if isinstance(model, OneSessionsWeights):
+        raise ConfigError(
+            f"{model.settings.name} alone was loaded, for one session: other models come at the next start"
+        )
+    parts = parts_of(model)
+    if writers(settings):
+        return Chain(settings, loaded=parts)
+    for each in parts:
+        if _is_same(each, NamedModel(name=settings.name), one_of(settings, NamedModel(name=settings.name)), True):
+            return each
+    raise ConfigError(f"the weights of {settings.name} are not loaded, and are only at the next start")
+
+
+def parts_of(model: Model) -> tuple[Model, ...]:
+    """The models that a model is made of: itself, or those of its order."""
+    return model.parts if isinstance(model, Chain) else (model,)
+
+
+def _is_same(model: Model, named: NamedModel, own: ModelSettings, is_last: bool) -> bool:
+    """Whether a loaded model is what would be loaded for this name."""
+    if isinstance(model, Remote):
+        return (model.named, model.settings, model.is_last) == (named, own, is_last)
+    return bool(named.name) and one_of(model.settings, named) == own and model.settings.name == named.name

@@ -6,8 +6,9 @@ The one assembly of a session, whichever door asks for it.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -32,11 +33,12 @@ from edgeagent.runtime.door import Door
 from edgeagent.runtime.folder import ABOUT_NAME, TRACE_NAME, Beginning, Limits, find_directory, last_directory, locked
 from edgeagent.runtime.model import Model, load_model
 from edgeagent.runtime.operator import operator_policy, recorded_rules, with_rules
+from edgeagent.runtime.outside import Outside
 from edgeagent.runtime.rebuild import is_lost, rebuild_about
 from edgeagent.runtime.recording import Recording, changes, load_recording, resolved_spec, with_recorded_limits
 from edgeagent.runtime.rests import KeptResults
 from edgeagent.runtime.resume import resume_session
-from edgeagent.runtime.session import Outside, Session, new_session
+from edgeagent.runtime.session import Session, new_session
 from edgeagent.runtime.tiers import alone, named_endpoint, with_chain
 from edgeagent.runtime.vouched import examine_to_go_on
 from edgeagent.runtime.wiring import (
@@ -52,6 +54,13 @@ from edgeagent.trace.disk import Disk
 from edgeagent.trace.file import Durability, damaged
 from edgeagent.trace.recover import Damaged, Examined, Torn
 from edgeagent.version import __version__
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """The operator's file as a process has taken it, whatever stands in it by now."""
+
+    settings: Settings
+    policy: dict[str, Any] = {}
 
 
 class OpenRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +96,7 @@ class OpenRequest(msgspec.Struct, frozen=True, kw_only=True):
     last: bool = False
     door: str = ""
     spec: str = ""
+    taken: Taken | None = None
 
 
 FIXED = ("max_steps", "max_tokens", "timeout", "max_cost", "context_tokens")
@@ -98,18 +108,24 @@ def open_session(request: OpenRequest, door: Door, model: Model | None = None) -
 
     Raises ConfigError, ShapeError, GrammarError, ModelError and TraceError, as what is wrong deserves.
     """
+    return opened(request, door, model)[0]
+
+
+def opened(request: OpenRequest, door: Door, model: Model | None = None) -> tuple[Session, Opening]:
+    """Open a session as `open_session` does; return how, too: a model that was loaded may be renewed."""
     with contextlib.ExitStack() as undo:
         opening = Opening(request, door, model, undo)
         if request.resume or request.last:
-            return opening.reopen(_named_directory(request))
+            return opening.reopen(_named_directory(request)), opening
         if request.agent is None:
             raise ConfigError("say which agent: FILE.py or FILE.py:NAME")
-        return opening.begin(request.agent)
+        return opening.begin(request.agent), opening
 
 
 def settings_of(request: OpenRequest) -> Settings:
     """The operator's settings with the request's on top. Raises ConfigError naming file and key."""
-    settings = read_settings(request.config, beside=_beside(request.spec or request.agent))
+    beside = _beside(request.spec or request.agent)
+    settings = request.taken.settings if request.taken else read_settings(request.config, beside=beside)
     names = ("engine", "dialect", "template", "context_tokens", "threads")
     given = {name: getattr(request, name) for name in names}
     model = replace(settings.model, **{key: value for key, value in given.items() if value is not None})
@@ -118,6 +134,19 @@ def settings_of(request: OpenRequest) -> Settings:
     state = replace(settings.state, folder=str(request.state or settings.state.folder))
     settings = replace(settings, model=model, state=state)
     return replace(settings, model=with_chain(settings))
+
+
+def taken_of(request: OpenRequest) -> Taken:
+    """The operator's file as it is now. Raises ConfigError naming file, line and key."""
+    beside = _beside(request.spec or request.agent)
+    return Taken(read_settings(request.config, beside=beside), operator_policy(request.config, beside=beside)[0])
+
+
+def _policy_of(request: OpenRequest, named: Agent | str) -> tuple[dict[str, Any], tuple[Row, ...]]:
+    """The operator's section of rules, and the rules. Raises ConfigError."""
+    if request.taken is not None:
+        return request.taken.policy, recorded_rules(request.taken.policy)
+    return operator_policy(request.config, beside=_beside(request.spec or named))
 
 
 def _model_named(request: OpenRequest) -> str | None:
@@ -151,6 +180,7 @@ class Opening:
     door: Door
     given: Model | None
     undo: contextlib.ExitStack
+    loaded: list[Model] = field(default_factory=list)
 
     def begin(self, named: Agent | str) -> Session:
         """Start a session."""
@@ -161,7 +191,7 @@ class Opening:
             seconds=request.timeout,
             money=request.max_cost,
         )
-        policy, rules = operator_policy(request.config, beside=_beside(request.spec or named))
+        policy, rules = _policy_of(request, named)
         loaded = load_agent(named) if isinstance(named, str) else named
         dialect = self.given.dialect if self.given else dialect_of(settings.model)
         agent = with_dialect(with_recorded_limits(with_rules(loaded, rules), limits), dialect)
@@ -197,7 +227,7 @@ class Opening:
         about, agent = recording.about, recording.agent
         assert about is not None, "a session directory has its session.json"
         named = request.agent or resolved_spec(about, directory)
-        _tell_changes(recording, operator_policy(request.config, beside=_beside(request.spec or named))[1], door)
+        _tell_changes(recording, _policy_of(request, named)[1], door)
         found = _torn_told(directory / TRACE_NAME, door)
         fixed = {
             "agent": named,
@@ -226,7 +256,7 @@ class Opening:
                 f"{directory / ABOUT_NAME} is missing or damaged; it can be rebuilt from the trace and the agent. Say "
                 f"which agent it was: `edgeagent run AGENT.py --resume {directory.name}`"
             )
-        settings, (policy, rules) = self._settings(request), operator_policy(request.config, beside=_beside(named))
+        settings, (policy, rules) = self._settings(request), _policy_of(request, named)
         spec, dialect = str(Path(named).absolute()) if isinstance(named, str) else "", dialect_of(settings.model)
         agent = with_rules(load_agent(named) if isinstance(named, str) else named, rules)
         beginning = Beginning(agent_spec=spec, model=settings.model.name, policy=policy)
@@ -245,6 +275,7 @@ class Opening:
         if model is None:
             model = load_model(settings, shared=False, verbose=self.request.verbose)
             self.undo.callback(model.close)
+        self.loaded.append(model)
         return model.driver(agent, doors, root, answered)
 
     def _kept(self, session: Session, model: ModelDriver, settings: ModelSettings, disk: Disk) -> Session:

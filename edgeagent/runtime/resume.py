@@ -30,8 +30,9 @@ from edgeagent.runtime.folder import (
     lock,
     read_about,
 )
+from edgeagent.runtime.outside import Files, Outside
 from edgeagent.runtime.recording import records_of, start_of
-from edgeagent.runtime.session import Files, Outside, Session, started_event
+from edgeagent.runtime.session import Session, started_event
 from edgeagent.runtime.snapshot import read_snapshot
 from edgeagent.runtime.vouched import HeadFile, examine_to_go_on, vouchers_of
 from edgeagent.trace.check import fold

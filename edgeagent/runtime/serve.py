@@ -32,7 +32,7 @@ class Service:
         self.sessions: dict[str, Session] = {}
         self.failed: dict[str, EdgeAgentError] = {}
         """What ended the serving of a session: its disk takes nothing more."""
-        self._model, self._sessions_max = model, sessions_max
+        self.model, self._sessions_max = model, sessions_max
         self._state = Path(state) if state is not None else state_root(Settings())
         self._threads: dict[str, threading.Thread] = {}
         self._opening = threading.Lock()
@@ -93,7 +93,7 @@ class Service:
         with self._opening:
             if len(self.sessions) >= self._sessions_max:
                 raise ConfigError(f"{len(self.sessions)} sessions are open, and sessions_max is that: end one first")
-            session = open_session(request, door, self._model)
+            session = open_session(request, door, self.model)
             self.sessions[session.id] = session
             thread = threading.Thread(target=self._work, args=(session, door), name=f"serve {session.id}", daemon=True)
             self._threads[session.id] = thread

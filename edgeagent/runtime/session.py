@@ -7,17 +7,15 @@ import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import NamedTuple, Self
+from typing import Self
 
 from msgspec.structs import asdict, replace
 
 from edgeagent.core.agent import Agent
-from edgeagent.core.effects import Effect
-from edgeagent.core.events import Cancelled, Event, Heard, SessionStarted, UserSaid
+from edgeagent.core.events import Cancelled, Event, Heard, Reconfigured, SessionStarted, UserSaid
 from edgeagent.core.replay import Step
 from edgeagent.core.state import State, Transition, is_resting
 from edgeagent.driver.base import Driver
@@ -31,7 +29,6 @@ from edgeagent.runtime.folder import (
     TRACE_NAME,
     About,
     Beginning,
-    Lock,
     durability_of,
     head_path,
     lock,
@@ -40,12 +37,11 @@ from edgeagent.runtime.folder import (
     write_about,
 )
 from edgeagent.runtime.loop import Loop
+from edgeagent.runtime.outside import NOTHING_GIVEN, Files, Outside
 from edgeagent.runtime.recording import parts_of
 from edgeagent.runtime.snapshot import write_snapshot
 from edgeagent.runtime.spoken import Spoken
-from edgeagent.runtime.stamps import Clock, monotonic_ms, wall_clock_ms
 from edgeagent.runtime.vouched import HeadFile
-from edgeagent.trace.disk import DISK, Disk
 from edgeagent.trace.file import TraceFile
 from edgeagent.version import __version__
 
@@ -54,34 +50,6 @@ SNAPSHOT_EVERY = 256
 
 ROTATE_AT_BYTES = 8 << 20
 """From this size on a resting session goes on in a new trace file: some 80,000 records, read in a second."""
-
-
-@dataclass(frozen=True)
-class Outside:
-    """What a session touches besides its drivers: its doors, the clocks, the disk."""
-
-    doors: Attached | None = None
-    clock_ms: Clock = wall_clock_ms
-    disk: Disk = DISK
-    steady_ms: Clock | None = None
-
-    @property
-    def steady(self) -> Clock | None:
-        """The clock that never jumps; none beside a wall clock that was given, unless it was given too."""
-        return self.steady_ms or (monotonic_ms if self.clock_ms is wall_clock_ms else None)
-
-
-class Files(NamedTuple):
-    """A session's directory, locked, with its trace open."""
-
-    directory: Path
-    held: Lock
-    trace: TraceFile
-
-    def append(self, event: Event, effects: tuple[Effect, ...], *, sync: bool) -> None:
-        """Write one record, as `TraceFile.append`. Raises ConfigError too, where the lock was lost to another."""
-        self.held.keep()
-        self.trace.append(event, effects, sync=sync)
 
 
 class Session:
@@ -111,6 +79,7 @@ class Session:
         self._changed = threading.Condition()
         self._is_worked, self._is_closed, self._worker = False, False, 0
         self._last: Callable[[], None] = lambda: None
+        self._at_rest: list[Callable[[], None]] = []
         if self._doors.owner is not None:
             self._attach(self._doors.owner, self._doors.owner_name)
 
@@ -210,6 +179,20 @@ class Session:
         Raises ConfigError for a name that can be none and TraceError.
         """
         self._between(lambda: self._attach(door, name))
+
+    def at_rest(self, do: Callable[[], None]) -> None:
+        """Have something done between two turns: now, or as soon as nothing is outstanding."""
+        self._between(lambda: do() if is_resting(self.state) else self._at_rest.append(do))
+
+    def exchange(self, kind: type, make: Callable[[Attached], Driver]) -> None:
+        """Let another driver answer such effects from now on. Only at rest."""
+        driver, before = make(self._doors), self._drivers[kind]
+        self._drivers = self._loop.drivers = {**self._drivers, kind: driver}
+        before.close()
+
+    def note(self, event: Reconfigured) -> None:
+        """Have it in the trace that the settings were read again: before the next turn."""
+        self._loop.post(event)
 
     def detach(self, door: Door) -> None:
         """Let a door go; its place stays."""
@@ -336,6 +319,8 @@ class Session:
         self._doors.watch(taken.event, taken.state, taken.effects)
         if is_too_many(taken):
             self._doors.activity(TOO_MANY.detail)  # Whoever has posted it may not wait for an answer.
+        while self._at_rest and is_resting(taken.state):
+            self._at_rest.pop(0)()
         if self._loop.is_at_rest:
             self._settle()
         elif is_said(taken.effects) and self._doors.have_places:
@@ -385,13 +370,12 @@ def new_session(
     drivers: Mapping[type, Driver],
     root: Path,
     beginning: Beginning,
-    outside: Outside = Outside(),  # immutable
+    outside: Outside = NOTHING_GIVEN,
 ) -> Session:
     """Make a session directory under `root` and start the session in it.
 
     Raises ConfigError if it cannot be made and TraceError if it cannot be written.
     """
-    outside = outside or Outside()
     disk = outside.disk
     directory = new_directory(root, outside.clock_ms(), disk)
     held = lock(directory, disk)

@@ -91,7 +91,8 @@ def embedder_of(model: ModelSettings) -> str:
 
 def one_of(model: ModelSettings, named: NamedModel) -> ModelSettings:
     """The settings of one of the models: those of all, and its name."""
-    return replace(model, name=named.name, order=(), chain=(), tiers=tuple(t for t in model.tiers if t[0] == "embed"))
+    tiers = tuple(each for each in model.tiers if each[0] == "embed")
+    return replace(model, name=named.name, order=(), uses={}, chain=(), tiers=tiers)
 
 
 def uses_told(model: ModelSettings) -> str:

@@ -15,11 +15,12 @@ from edgeagent.doors.cli.options import model_options, request_from, session_opt
 from edgeagent.doors.cli.printed import prints_told
 from edgeagent.doors.cli.run import say_until_done
 from edgeagent.doors.cli.slash import COMMANDS, GOODBYES, slash_command, told_of
-from edgeagent.doors.cli.terminal import stdout_kept, tell
+from edgeagent.doors.cli.terminal import stdout_kept, tell, tell_all
 from edgeagent.doors.cli.watched import WatchedScreen
 from edgeagent.errors import ConfigError, ExitCode
+from edgeagent.runtime.hangup import hangup_taken
 from edgeagent.runtime.notify import Notifier
-from edgeagent.runtime.open import open_session
+from edgeagent.runtime.reload import opened_to_reload
 from edgeagent.runtime.session import Session
 
 HISTORY_NAME, HISTORY_LINES_MAX = "history", 1_000
@@ -37,7 +38,7 @@ def chat(agent: str | None, as_json: bool, yes: tuple[str, ...], **options: Any)
     Ctrl-C stops the answer and keeps the session; Ctrl-D or /quit ends it. Piped lines are turns too. With --json a
     question is a row with an effect AskUser, and the next line on stdin answers it:
     {"effect_id": 5, "approved": true, "digest": "..."}. Under systemd (Type=notify) it says when it is ready, and feeds
-    the watchdog while work progresses.
+    the watchdog while work progresses. SIGHUP has it read the settings again, between two turns.
 
     \b
     Example:
@@ -47,17 +48,19 @@ def chat(agent: str | None, as_json: bool, yes: tuple[str, ...], **options: Any)
     with _answers(as_json) as out, prints_told():
         screen = WatchedScreen(out, err, as_json=as_json, streams=True, yes=yes)
         screen.notifier = notifier = Notifier()
-        session = open_session(request_from(agent, options), screen)
+        session, reload = opened_to_reload(request_from(agent, options), screen)
         screen.pending.begin(session.state)
         try:
-            say_until_done(session, "")  # What was interrupted, if the session is resumed.
-            notifier.ready(f"session {session.id}")
-            with _history(session.directory.parent.parent) if sys.stdin.isatty() else contextlib.nullcontext():
-                for line in _lines(session, as_json, notifier):
-                    _take_turn(session, line)
+            with hangup_taken(lambda: tell_all(reload.take())):
+                say_until_done(session, "")  # What was interrupted, if the session is resumed.
+                notifier.ready(f"session {session.id}")
+                with _history(session.directory.parent.parent) if sys.stdin.isatty() else contextlib.nullcontext():
+                    for line in _lines(session, as_json, notifier):
+                        _take_turn(session, line)
         finally:
             notifier.stopping()
             session.close()
+            reload.close()
             notifier.close()
         screen.result(session.state.outcome, str(session.trace_path))
     return int(ExitCode.UNKNOWN if screen.pending.unknown else ExitCode.DONE)

@@ -19,9 +19,10 @@ from edgeagent.doors.cli.options import model_options, request_from, session_opt
 from edgeagent.doors.cli.piped import piped_text
 from edgeagent.doors.cli.printed import prints_told
 from edgeagent.doors.cli.screen import Screen, exit_code_of
-from edgeagent.doors.cli.terminal import kept, stdout_kept
+from edgeagent.doors.cli.terminal import kept, stdout_kept, tell_all
 from edgeagent.errors import ConfigError, ExitCode
-from edgeagent.runtime.open import open_session
+from edgeagent.runtime.hangup import hangup_taken
+from edgeagent.runtime.reload import opened_to_reload
 from edgeagent.runtime.session import Session
 from edgeagent.runtime.wiring import agent_path
 
@@ -63,17 +64,19 @@ def run(agent: str | None, prompt: str | None, **options: Any) -> int:
     with _answers_to(options["output"]) as out, prints_told():
         shows = {"as_json": options["as_json"], "quiet": options["quiet"], "yes": options["yes"]}
         screen = Screen(out, err, **shows)
-        session = open_session(request_from(agent, options), screen)
+        session, reload = opened_to_reload(request_from(agent, options), screen)
         before = session.state
         screen.pending.begin(before)
         try:
-            say_until_done(session, "")  # What was interrupted, if the session is resumed.
-            piped = "" if prompt in (None, "-") else piped_text(waits=options["waits"]).strip()
-            state = say_until_done(session, _with_piped(session, words, piped, trusted=options["trusted"]))
-            if options["wait"]:
-                state = wait_until_stopped(session)
+            with hangup_taken(lambda: tell_all(reload.take())) if options["wait"] else contextlib.nullcontext():
+                say_until_done(session, "")  # What was interrupted, if the session is resumed.
+                piped = "" if prompt in (None, "-") else piped_text(waits=options["waits"]).strip()
+                state = say_until_done(session, _with_piped(session, words, piped, trusted=options["trusted"]))
+                if options["wait"]:
+                    state = wait_until_stopped(session)
         finally:
             session.close()
+            reload.close()
         if state == before:
             screen.repeat(state)  # It was killed after the record and before anyone saw the answer, perhaps.
         screen.result(state.outcome, str(session.trace_path))

@@ -29,7 +29,8 @@ def serve(agents: tuple[str, ...], **options: Any) -> int:
     """Serve each AGENT (FILE.py or FILE.py:NAME) over HTTP until Ctrl-C or SIGTERM; docs/serve.md lists the routes.
 
     On another address than this machine's own a key is needed. Under systemd it says when it is ready, feeds the
-    watchdog, takes sockets that are handed over, and reads the credential `edgeagent.keys`.
+    watchdog, takes sockets that are handed over, and reads the credential `edgeagent.keys`. SIGHUP has it read the
+    settings again: docs/remote.md.
 
     \b
     Example:
@@ -51,11 +52,11 @@ def serve(agents: tuple[str, ...], **options: Any) -> int:
         certificate=options["tls_cert"],
         private_key=options["tls_key"],
     )
-    settings = settings_of(request_from(agents[0], options))
+    request = request_from(agents[0], options)
+    settings = settings_of(request)
     root, keys = state_root(settings), read_keys(file) if file is not None else None
-    opening = Opening(
-        agents=agents, root=root, config=options["config"], where=where, keys=keys, names=options["names"]
-    )
+    given = {name: options[name] for name in ("config", "names")}
+    opening = Opening(agents=agents, root=root, request=request, where=where, keys=keys, **given)
     notifier = Notifier()
     with prints_told():
         model = load_model(settings.model, shared=True, verbose=options["verbose"])

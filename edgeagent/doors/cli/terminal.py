@@ -15,7 +15,7 @@ import select
 import sys
 import termios
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -35,6 +35,12 @@ YES, NO = {"y", "yes"}, {"", "n", "no"}
 def tell(text: str, *, err: bool = False, lines: bool = False) -> None:
     """Write a line for a person, escaped; with `lines` its line feeds stay, and it may be several."""
     click.echo(shown(text, lines=lines), err=err)
+
+
+def tell_all(sentences: Iterable[str]) -> None:
+    """Tell a person sentences about the program, a line each."""
+    for each in sentences:
+        tell(f"edgeagent: {each}", err=True, lines=True)
 
 
 def pass_on(text: str) -> None:

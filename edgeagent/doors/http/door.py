@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
+from edgeagent.core.agent import Agent
 from edgeagent.doors.http import metrics as figures
 from edgeagent.doors.http.api import Api
 from edgeagent.doors.http.devices import Devices
@@ -26,12 +28,15 @@ from edgeagent.doors.http.wire import WireLimits
 from edgeagent.errors import ConfigError
 from edgeagent.runtime.attached import Attached
 from edgeagent.runtime.bare import Bare
+from edgeagent.runtime.hangup import Terminal
 from edgeagent.runtime.keys import LOGIN_KEY_NAME, local_key
 from edgeagent.runtime.model import Model
 from edgeagent.runtime.notify import Notifier
-from edgeagent.runtime.operator import operator_rules, sentence_of, with_rules
+from edgeagent.runtime.open import OpenRequest, Taken, taken_of
+from edgeagent.runtime.operator import recorded_rules, sentence_of, with_rules
+from edgeagent.runtime.reload import Reload
 from edgeagent.runtime.serve import Service
-from edgeagent.runtime.wiring import agent_path, load_agent, with_dialect
+from edgeagent.runtime.wiring import load_agent, with_dialect
 from edgeagent.version import __version__
 
 FREE_BYTES_MIN = 16 << 20
@@ -41,11 +46,13 @@ BEAT_S = 2.0
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
-    """What is served, to whom, and where. `config` is the operator's file, in place of the one beside each agent."""
+    """What is served, to whom, and where. `config` is the operator's file, in place of the one beside each agent;
+    `request` is what stands above it."""
 
     agents: tuple[str, ...]
     root: Path
     config: Path | None = None
+    request: OpenRequest = OpenRequest()
     where: Where = Where()
     keys: Keys | None = None
     names: tuple[str, ...] = ()
@@ -64,11 +71,18 @@ def served_agents(specs: Sequence[str], model: Model, root: Path, config: Path |
         agent = load_agent(spec)
         if agent.name in found:
             raise ConfigError(f"{spec} and {found[agent.name].spec} both hold an agent called {agent.name}: rename one")
-        ruled = with_rules(agent, operator_rules(config, beside=agent_path(spec).parent))
+        where = str(Path(spec).absolute())
+        taken = taken_of(OpenRequest(agent=where, config=config))
+        served = _served(agent, where, taken)
+        ruled = with_rules(agent, recorded_rules(taken.policy))
         model.driver(with_dialect(ruled, model.dialect), Attached(), root, 0).close()
-        rules = tuple(sentence_of(each) for each in ruled.policies)
-        found[agent.name] = Served(agent.name, agent, str(Path(spec).absolute()), rules)
+        found[agent.name] = served
     return found
+
+
+def _served(agent: Agent, spec: str, taken: Taken) -> Served:
+    ruled = with_rules(agent, recorded_rules(taken.policy))
+    return Served(agent.name, agent, spec, tuple(sentence_of(each) for each in ruled.policies), taken)
 
 
 class HttpDoor:
@@ -81,6 +95,7 @@ class HttpDoor:
         self._tls = tls_of(opening.where)
         self._service = Service(model, state=opening.root)
         self.metrics, self.places = _counters(), Places()
+        self._ends_with = Terminal()
         self._stopping: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -120,6 +135,13 @@ class HttpDoor:
         more = (*devices.routes, *openai.table(), *Page(self.gate, logins).routes)
         api = Api(sessions, self.metrics, self.places, self._why_not_ready, more)
         self.sessions, self.routes = sessions, api.routes
+        requests = [
+            replace(opening.request, agent=each.agent, spec=each.spec, config=opening.config, taken=each.taken)
+            for each in agents.values()
+        ]
+        self._reload = Reload(
+            requests, self._model, opening.root, lambda: list(self._service.sessions.values()), self._use
+        )
         router = Router(api.routes, self.gate, self._told)
         self.server = server = Server(router.answer, opening.limits)
         self._measure(sessions, server)
@@ -141,6 +163,30 @@ class HttpDoor:
             await sessions.close()
             await asyncio.to_thread(openai.close)
             await asyncio.to_thread(self._service.close)
+            await asyncio.to_thread(self._reload.close)
+
+    def reload(self) -> list[str]:
+        """Take what the operator's files say now; return what is to be told. From any thread but the loop's."""
+        return self._reload.take()
+
+    def _use(self, model: Model, taken: Sequence[Taken]) -> None:
+        """Have sessions that begin from now on find this."""
+        self._service.model = model
+        self.bare.exchange(model)
+        found = zip(self.sessions.agents.values(), taken, strict=True)
+        self.sessions.agents = {each.name: _served(each.agent, each.spec, now) for each, now in found}
+
+    def _on_hangup(self) -> None:
+        """Read the settings again, unless the terminal has gone that it was started from: then end."""
+        if self._ends_with.has_gone:
+            self.stop()
+            return
+        assert self._loop is not None, "set when it runs"
+        self._reloading = self._loop.create_task(self._told_reload())
+
+    async def _told_reload(self) -> None:
+        for said in await asyncio.to_thread(self.reload):
+            self._tell(said)
 
     def _logins(self, root: Path, keys: Keys | None) -> Logins | None:
         return None if keys is None else Logins(local_key(root, LOGIN_KEY_NAME), keys, root)
@@ -153,6 +199,8 @@ class HttpDoor:
                 self._loop.add_signal_handler(number, self._stopping.set)
             except (RuntimeError, ValueError):
                 return
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # As nohup leaves it.
+            self._loop.add_signal_handler(signal.SIGHUP, self._on_hangup)
 
     async def _beat(self, sessions: Sessions) -> None:
         """Feed the watchdog while nothing is asked; while something is, only what is done feeds it."""

@@ -22,6 +22,7 @@ from edgeagent.doors.http.feed import Feed, state_row
 from edgeagent.doors.http.message import Refused
 from edgeagent.doors.http.metrics import Metrics
 from edgeagent.errors import ConfigError, EdgeAgentError
+from edgeagent.runtime.open import Taken
 from edgeagent.runtime.owner import Owner, owners, write_owner
 from edgeagent.runtime.serve import Service
 from edgeagent.runtime.session import Session
@@ -35,13 +36,15 @@ TITLE_CHARS = 80
 class Served(msgspec.Struct, frozen=True):
     """An agent that is served: under which name, as which value, from which file, and under which rules, in sentences.
 
-    The operator's rules are among `rules`, and not in `agent`: each session is given them when it is opened.
+    The operator's rules are among `rules` and in what was `taken` of the operator's file, and not in `agent`: each
+    session is given them when it is opened.
     """
 
     name: str
     agent: Agent
     spec: str
     rules: tuple[str, ...] = ()
+    taken: Taken | None = None
 
 
 class Sessions:
@@ -163,7 +166,14 @@ class Sessions:
         more |= {"resume": resume} if resume is not None else {}
         try:
             session = await asyncio.to_thread(
-                self._service.open, served.agent, feed, spec=served.spec, config=self._config, first=feed.serves, **more
+                self._service.open,
+                served.agent,
+                feed,
+                spec=served.spec,
+                config=self._config,
+                taken=served.taken,
+                first=feed.serves,
+                **more,
             )
         except ConfigError as error:
             raise Refused(409, "not_opened", f"the session cannot be opened: {error}") from None

@@ -85,6 +85,7 @@ class RemoteModel:
         prepare(endpoint.credential)
         self.endpoint, self.price, self.meaning = endpoint, price or Price(), meaning
         self.transport = Transport()
+        self._sessions, self._is_retired, self._changing = 0, False, threading.Lock()
 
     def driver(
         self,
@@ -101,11 +102,29 @@ class RemoteModel:
         One that is not the last of several does not try a server twice. `judge` weighs what is planned here.
         """
         planner = Planner(agent, self.meaning) if plans and self.endpoint.calls != "own" else None
+        with self._changing:
+            self._sessions += 1
         return RemoteDriver(self, agent, on_text, sampling, planner, is_last, judge)
 
     def close(self) -> None:
         """Stop everything."""
         self.transport.close()
+
+    def retire(self) -> None:
+        """Close with the last of its sessions."""
+        self._left(0, is_retired=True)
+
+    def leave(self) -> None:
+        """A session has been closed."""
+        self._left(1)
+
+    def _left(self, sessions: int, *, is_retired: bool = False) -> None:
+        with self._changing:
+            self._sessions -= sessions
+            self._is_retired |= is_retired
+            is_over = self._is_retired and not self._sessions
+        if is_over:
+            self.close()
 
 
 class RemoteDriver:
@@ -206,10 +225,12 @@ class RemoteDriver:
     def close(self) -> None:
         """Let go of the session. Nothing is posted afterwards."""
         with self._lock:
-            self._is_closed, left = True, list(self._open.values())
+            was_closed, self._is_closed, left = self._is_closed, True, list(self._open.values())
         for each in left:
             if isinstance(each, Exchange):
                 each.cancel()
+        if not was_closed:
+            self._model.leave()
 
     def _conversation(self, ask: AskModel, planned: Plan) -> Conversation:
         agent, endpoint = self._agent.by_path[ask.agent], self._model.endpoint
