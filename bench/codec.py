@@ -37,7 +37,8 @@ CASES = {
 def body_of(file: str, size: int) -> bytes:
     """A recorded stream, its middle repeated until it has that size."""
     events = (RECORDED / file).read_bytes().split(b"\n\n")
-    is_piece = [b"delta" in each and b"role" not in each and b'"finish_reason":"' not in each for each in events]
+    ends = (b"role", b'"finish_reason":"', b"stop_reason")  # What begins a reply, and what ends one, comes once.
+    is_piece = [b"delta" in each and not any(end in each for end in ends) for each in events]
     first, last = is_piece.index(True), len(events) - is_piece[::-1].index(True)
     middle = b"\n\n".join(events[first:last]) + b"\n\n"
     return b"\n\n".join(events[:first]) + b"\n\n" + middle * (size // len(middle) + 1) + b"\n\n".join(events[last:])
@@ -98,7 +99,7 @@ def measured(case: str, rounds: int, size: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure, print, and fail where text of chat is decoded slower than it should be."""
+    """Measure, print, and fail where a stream is decoded slower than it should be."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("--rounds", type=int, default=5)
@@ -111,7 +112,7 @@ def main() -> None:
     else:
         for case, row in figures.items():
             print(f"{case:<16} {row['mb_s']:>7} MB/s, {row['times_as_fast']:>6} x the official client")
-    if figures["chat text"]["mb_s"] < GOAL_MB_S or any(row["times_as_fast"] <= 1 for row in figures.values()):
+    if any(row["mb_s"] < GOAL_MB_S or row["times_as_fast"] <= 1 for row in figures.values()):
         raise SystemExit(6)
 
 

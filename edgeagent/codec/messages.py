@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from edgeagent.codec.conversation import Conversation, FromModel, FromTool, FromUser, ToolOffer, Turn, kept_of
 from edgeagent.codec.json_text import read_object, write_body
-from edgeagent.codec.reading import CallPieces, Reading, fields, joined, lacking, merge, number, objects, usage_of, word
+from edgeagent.codec.reading import (
+    CallPieces,
+    Reading,
+    array_of,
+    fields,
+    grow,
+    joined,
+    lacking,
+    merge,
+    number,
+    objects,
+    runs_of,
+    usage_of,
+    word,
+)
 
 MAX_TOKENS = 4096
 """This API must be told a limit; where nobody has set one, it is this."""
@@ -87,6 +103,28 @@ def _choice(conversation: Conversation) -> dict[str, Any]:
 # -- bytes → a reply -------------------------------------------------------------------------------------------------
 
 
+class _Said(msgspec.Struct, tag_field="type", tag="text_delta", forbid_unknown_fields=True, gc=False):
+    text: str
+
+
+class _Thought(msgspec.Struct, tag_field="type", tag="thinking_delta", forbid_unknown_fields=True, gc=False):
+    text: str = msgspec.field(name="thinking")
+
+
+class _Argued(msgspec.Struct, tag_field="type", tag="input_json_delta", forbid_unknown_fields=True, gc=False):
+    text: str = msgspec.field(name="partial_json")
+
+
+class _Piece(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    type: Literal["content_block_delta"]
+    index: Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
+    delta: _Said | _Thought | _Argued
+
+
+_pieces = msgspec.json.Decoder(list[_Piece]).decode
+"""Reads the usual events, of which nearly all bytes are; any other raises, and is read slowly."""
+
+
 class MessagesReading(Reading):
     """One reply of messages, as far as it has come: blocks of content, each with its index."""
 
@@ -97,6 +135,42 @@ class MessagesReading(Reading):
         self._blocks: dict[int, dict[str, Any]] = {}
         self._calls: dict[int, CallPieces] = {}
         self._counts: dict[str, Any] = {}
+
+    def take_usual(self, data: bytes) -> bool:
+        """Read a piece of a text, of a thought or of arguments."""
+        return self.take_run([data])
+
+    def take_run(self, datas: list[bytes]) -> bool:
+        """Read many pieces."""
+        try:
+            pieces = _pieces(array_of(datas))
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return False
+        if len(pieces) != len(datas):
+            return False
+        texts = [piece.delta.text for piece in pieces]
+        if not all(texts):
+            return False
+        at = 0
+        for run in runs_of(pieces, lambda piece: (piece.index, piece.delta.__class__)):
+            self._take_run(run[0], texts[at : at + len(run)])
+            at += len(run)
+        return True
+
+    def _take_run(self, first: _Piece, texts: list[str]) -> None:
+        """The texts of pieces that follow each other in one block."""
+        block = self._blocks.setdefault(first.index, {"type": "text"})
+        match first.delta:
+            case _Said():
+                grow(block, "text", texts)
+                self.say_all(texts)
+            case _Thought():
+                grow(block, "thinking", texts)
+                self.think_all(texts)
+            case _Argued():
+                grow(block, "partial_json", texts)
+                if first.index in self._calls:
+                    self.argue_all(self._calls[first.index], texts)
 
     def take_value(self, value: dict[str, Any]) -> None:
         """Read one event."""
@@ -168,7 +242,7 @@ def _whole(block: dict[str, Any]) -> dict[str, Any]:
     """A block with its texts in one piece. The input of a tool comes as text, and goes back as an object."""
     whole: dict[str, Any] = joined(block)
     partial = whole.pop("partial_json", "")
-    if partial:
+    if isinstance(partial, str) and partial:
         whole["input"] = _input(partial)
     elif str(whole.get("type")).endswith("tool_use"):
         whole.setdefault("input", {})

@@ -5,7 +5,10 @@ Whatever is read adds deltas to `out`; the last one is Ended or Failure, and aft
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, TypeVar
 
 from edgeagent.codec.conversation import (
     ApiName,
@@ -26,6 +29,8 @@ from edgeagent.codec.json_text import read_object, write, write_text
 from edgeagent.codec.sse import SseEvent
 from edgeagent.core.text import readable
 from edgeagent.core.values import Usage
+
+P = TypeVar("P")
 
 CALLS_MAX = 128
 """Calls in one reply that are read; a model in a loop writes more."""
@@ -75,6 +80,9 @@ class CallPieces:
         return Call(self.id or f"call_{self.index}", self.tool, "".join(self.arguments) or "{}")
 
 
+_name = attrgetter("name")
+
+
 class Reading:
     """One reply. An API's own reading says what an event (`take_value`) and a whole body (`take_body`) mean."""
 
@@ -98,6 +106,10 @@ class Reading:
         """Read the event that most often comes, fast. False: nothing was read, it is another one."""
         return False
 
+    def take_run(self, datas: list[bytes]) -> bool:
+        """Read many of these at once, faster still. False: nothing was read, not all of them are such."""
+        return False
+
     def take_value(self, value: dict[str, Any]) -> None:
         """Read one event."""
         raise NotImplementedError
@@ -114,11 +126,15 @@ class Reading:
 
     def take(self, events: list[SseEvent]) -> None:
         """Read events, up to the one that ends the reply. Raises Broken."""
-        for event in events:
-            if self.done:
-                return
-            if event.name or not self.take_usual(event.data):
-                self._take(event)
+        for run in runs_of(events, _name) if events else ():
+            datas = [event.data for event in run]
+            if self.done or (len(run) > 1 and run[0].name != b"error" and self.take_run(datas)):
+                continue
+            for event in run:
+                if self.done:
+                    return
+                if event.name == b"error" or not self.take_usual(event.data):
+                    self._take(event)
 
     def _take(self, event: SseEvent) -> None:
         if event.data.strip() == DONE:
@@ -174,6 +190,22 @@ class Reading:
         if isinstance(text, str) and text:
             self.refusals.append(text)
             self.out.append(Refusal(text))
+
+    def say_all(self, texts: list[str]) -> None:
+        """Add pieces to the answer, none of which is empty."""
+        self.texts += texts
+        self.out += map(Text, texts)
+
+    def think_all(self, texts: list[str]) -> None:
+        """Add pieces to the reasoning, none of which is empty."""
+        self.thoughts += texts
+        self.out += map(Reasoning, texts)
+
+    def argue_all(self, call: CallPieces, texts: list[str]) -> None:
+        """Add pieces to a call's arguments, none of which is empty."""
+        call.arguments += texts
+        if call.begun:
+            self.out += [CallArguments(call.index, text) for text in texts]
 
     def new_call(self) -> CallPieces:
         """Begin another call."""
@@ -268,6 +300,32 @@ def objects(value: Any) -> list[dict[str, Any]]:
 
 class _Texts(list[str]):
     """A text that grows: joined once, at the end."""
+
+
+def grow(into: dict[str, Any], name: str, texts: list[str]) -> None:
+    """Add pieces to a text, as `merge` would one by one."""
+    for place, text in enumerate(texts):
+        if isinstance(old := into.get(name), _Texts):
+            old += texts[place:]
+            return
+        merge(into, {name: text})
+
+
+def array_of(datas: list[bytes]) -> bytes:
+    """One JSON array of the values of many events.
+
+    What is no JSON alone is none in the array: a line feed between two values can stand in no text, and in an object
+    only where a text follows. What holds several values, or part of one in a list, must be told by whoever decodes:
+    there must be as many values as events, and in them no list that may hold anything.
+    """
+    return b"[" + b"\n,\n".join(datas) + b"]"
+
+
+def runs_of(pieces: list[P], kind: Callable[[P], object]) -> list[list[P]]:
+    """The pieces, those together that follow each other and are of a kind: mostly all of them."""
+    if len({kind(piece) for piece in pieces}) == 1:
+        return [pieces]
+    return [[*run] for _, run in groupby(pieces, kind)]
 
 
 _FIXED = frozenset({"type", "id", "index", "format", "role", "name"})

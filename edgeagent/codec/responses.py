@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from edgeagent.codec.conversation import Conversation, FromModel, FromTool, FromUser, ToolOffer, Turn, kept_of
 from edgeagent.codec.failures import failure_in
 from edgeagent.codec.json_text import write_body
-from edgeagent.codec.reading import Broken, CallPieces, Reading, fields, lacking, objects, usage_of, word
+from edgeagent.codec.reading import (
+    Broken,
+    CallPieces,
+    Reading,
+    array_of,
+    fields,
+    lacking,
+    objects,
+    runs_of,
+    usage_of,
+    word,
+)
 
 # -- a conversation → bytes ------------------------------------------------------------------------------------------
 
@@ -68,6 +81,27 @@ def _choice(conversation: Conversation) -> Any:
 # -- bytes → a reply -------------------------------------------------------------------------------------------------
 
 
+class _Piece(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    type: Literal[
+        "response.output_text.delta",
+        "response.reasoning_summary_text.delta",
+        "response.reasoning_text.delta",
+        "response.function_call_arguments.delta",
+    ]
+    delta: str
+    output_index: int | None = None
+    item_id: str | None = None
+    content_index: int | None = None
+    summary_index: int | None = None
+    sequence_number: int | None = None
+    logprobs: tuple[()] | None = None
+    obfuscation: str | None = None
+
+
+_pieces = msgspec.json.Decoder(list[_Piece]).decode
+"""Reads the usual events, of which nearly all bytes are; any other raises, and is read slowly."""
+
+
 class ResponsesReading(Reading):
     """One reply of responses, as far as it has come.
 
@@ -82,6 +116,41 @@ class ResponsesReading(Reading):
         self._calls: dict[str, CallPieces] = {}
         self._told: set[tuple[str, str]] = set()
         self._items: dict[str, dict[str, Any]] = {}
+
+    def take_usual(self, data: bytes) -> bool:
+        """Read a piece of a text, of a thought or of arguments."""
+        return self.take_run([data])
+
+    def take_run(self, datas: list[bytes]) -> bool:
+        """Read many pieces."""
+        try:
+            pieces = _pieces(array_of(datas))
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return False
+        if len(pieces) != len(datas):
+            return False
+        texts = [piece.delta for piece in pieces]
+        if not all(texts):
+            return False
+        at = 0
+        for run in runs_of(pieces, lambda piece: (piece.type, piece.output_index, piece.item_id)):
+            self._take_run(run[0], texts[at : at + len(run)])
+            at += len(run)
+        return True
+
+    def _take_run(self, first: _Piece, texts: list[str]) -> None:
+        """The texts of pieces that follow each other in one item."""
+        key = _key({"output_index": first.output_index, "item_id": first.item_id}, {})
+        match first.type:
+            case "response.output_text.delta":
+                self._told.add((key, "text"))
+                self.say_all(texts)
+            case "response.function_call_arguments.delta":
+                self._told.add((key, "arguments"))
+                self.argue_all(self._call(key), texts)
+            case _:
+                self._told.add((key, "reasoning"))
+                self.think_all(texts)
 
     def take_value(self, value: dict[str, Any]) -> None:
         """Read one event."""

@@ -7,12 +7,20 @@ taken for data of an event of that name. Never raises: an event that is too larg
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 EVENT_BYTES_MAX = 1 << 22
 """The most of one line and of one event's data: the last event of OpenAI's responses repeats the whole answer."""
 
 _MARK = b"\xef\xbb\xbf"
+
+
+_usual = re.compile(rb"(?:event: ([^\n]*)\n)?data: ([^\n]*)\n\n").findall
+"""The usual events: a line of data, and at most one before it that names them."""
+
+_AROUND_DATA, _AROUND_NAME = len(b"data: \n\n"), len(b"event: \n")
 
 
 class SseEvent(msgspec.Struct, frozen=True, gc=False):
@@ -46,6 +54,34 @@ class SseReader:
             chunk = self._without_mark(chunk)
         if self._after_cr or b"\r" in chunk:
             chunk = self._without_cr(chunk)
+        if self._line or self._data or self._name:  # Within an event: up to its end, line by line.
+            end = chunk.find(b"\n\n") + 2
+            if end < 2:
+                self._feed_lines(chunk, events)
+                return events
+            self._feed_lines(chunk[:end], events)
+            chunk = chunk[end:]
+        end = chunk.rfind(b"\n\n") + 2
+        if end >= 2:
+            self._take_whole(chunk[:end], events)
+            chunk = chunk[end:]
+        self._feed_lines(chunk, events)
+        return events
+
+    def _take_whole(self, chunk: bytes, events: list[SseEvent]) -> None:
+        """Whole events: at once if all are usual ones, which leave no byte of the chunk over, and else line by line."""
+        found = _usual(chunk)
+        names = b"".join([name for name, _ in found])
+        named = sum([name != b"" for name, _ in found])
+        datas = sum([len(data) for _, data in found])
+        if len(found) * _AROUND_DATA + named * _AROUND_NAME + len(names) + datas == len(chunk) <= self._most:
+            if not self.overlong:
+                last = self._id
+                events += [SseEvent(data, name, last) for name, data in found]
+            return
+        self._take_lines(chunk.split(b"\n")[:-1], events)
+
+    def _feed_lines(self, chunk: bytes, events: list[SseEvent]) -> None:
         lines = chunk.split(b"\n")
         if len(lines) > 1:
             lines[0] = b"".join((*self._line, lines[0]))
@@ -59,7 +95,6 @@ class SseReader:
             self._line_bytes += len(rest)
             if self._line_bytes + self._data_bytes > self._most:
                 self._stop()
-        return events
 
     def close(self) -> list[SseEvent]:
         """Return the last event, if one was begun: the stream has ended."""

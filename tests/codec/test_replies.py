@@ -428,3 +428,13 @@ def test_what_follows_the_end_of_a_reply_is_not_read():
     assert deltas == [Text("a"), Ended("end", "stop")]
     assert stream.feed(b"data: x\n\n") == []
     assert isinstance(stream.reply(), Reply)
+
+
+def test_arguments_of_messages_that_are_no_text_are_left_out():
+    begun = b'{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"look"}}'
+    piece = b'{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":{"a":1}}}'
+    ended = b'{"type":"message_stop"}'
+    stream = APIS["messages"].stream()
+    stream.feed(b"".join(b"data: " + each + b"\n\n" for each in (begun, piece, ended)))
+    reply = stream.reply()
+    assert (reply.calls[0].tool, read_any(reply.kept.body)[0]["input"]) == ("look", {})
