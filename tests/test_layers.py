@@ -70,8 +70,8 @@ PURE_EXCEPTIONS = {
     "core/quoting.py": {"unicodedata"},
     "policy/inert.py": {"unicodedata"},
 }
-DRIVER_HEIGHT = {"": 0, "line": 1, "bus": 2, "device": 3, "llama": 3, "meaning": 3, "remote": 3}
-"""Within `driver/`: a bus and a device stand on a line; a model knows no device."""
+DRIVER_HEIGHT = {"": 0, "line": 1, "bus": 2, "device": 3, "llama": 3, "meaning": 3, "remote": 3, "mcp": 4}
+"""Within `driver/`: a bus and a device stand on a line; a model knows no device; a server may be behind a network."""
 DOOR_KNOWS = {"runtime", "core", "errors", "version", "doors"}
 """A door opens, serves and watches sessions through `runtime`; what it is shown are values of `core`."""
 VERBS_OF_ROOMS = {

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Protocol, Required, TypedDict, Unpac
 import msgspec
 
 from edgeagent.core.budget import Budget, budget_described
-from edgeagent.core.declared import check_fields, check_text, check_writable
+from edgeagent.core.declared import check_fields, check_text, check_words, check_writable
 from edgeagent.core.from_user import Place, places_of
 from edgeagent.core.lines import Lines
 from edgeagent.core.names import check_name, check_tool_name, written_names
@@ -47,6 +47,7 @@ class ToolOptions(TypedDict, total=False):
     say: str
     notes: Callable[[], tuple[str, ...]] | None
     lines: Lines | None
+    outsiders: bool
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class Tool:
     `say` is what is said after a call, its arguments and `result` in braces: `"{valve} is open for {seconds} s"`.
     `notes` gives what befell the way to its device since it was last asked; it goes into the trace, not to the model.
     `lines` are what that device prints, for doors to show.
+    `outsiders` says that others wrote its words and schema: a session that has it begins tainted.
     `agent` is set when a call of this tool is a session of a sub-agent (`Agent.as_tool`), `schema` when the arguments
     were declared by a JSON Schema, and `alias` by the agent when a model cannot write the name. Raises ConfigError.
     """
@@ -83,11 +85,12 @@ class Tool:
     say: str = ""
     notes: Callable[[], tuple[str, ...]] | None = None
     lines: Lines | None = None
+    outsiders: bool = False
 
     def __post_init__(self) -> None:
         """Freeze the examples and check every word, so that a slip is told where it was made."""
         check_tool_name(self.name, of_agent=self.agent is not None)
-        _check_words(self)
+        check_words(self, get_args(ToolEffect))
         object.__setattr__(self, "examples", tuple(self.examples))
 
     @classmethod
@@ -145,9 +148,11 @@ class Tool:
     def described(self) -> dict[str, Any]:
         """What the model, the digest and the checks see of this tool."""
         conditions = {"pre": self.pre, "post": self.post}
-        more = {name: f.__qualname__ for name, f in conditions.items() if f is not None}
+        more: dict[str, Any] = {name: f.__qualname__ for name, f in conditions.items() if f is not None}
         if self.agent is not None:
             more["agent"] = self.agent.digest
+        if self.outsiders:
+            more["outsiders"] = True
         return more | {
             "name": self.name,
             "description": self.description,
@@ -384,29 +389,6 @@ def _check_tool(each: object) -> None:
     reason = why_no_result(each.function)
     if reason:
         raise ShapeError(f"tool {each.name}: {reason}")
-
-
-def _check_words(each: Tool) -> None:
-    """Check every word beside the function: what is misspelled would otherwise be a rule that nobody keeps."""
-    wrong = f"tool {each.name}: "
-    if each.effect not in get_args(ToolEffect):
-        raise ConfigError(f"{wrong}effect is {each.effect!r}; it must be one of {', '.join(get_args(ToolEffect))}")
-    for word in ("idempotent", "sensitive", "trusted", "confirm"):
-        if not isinstance(getattr(each, word), bool):
-            raise ConfigError(f"{wrong}{word} is {getattr(each, word)!r}; it must be True or False")
-    if isinstance(each.timeout_s, bool) or not isinstance(each.timeout_s, int | float) or not each.timeout_s > 0:
-        raise ConfigError(f"{wrong}timeout_s is {each.timeout_s!r}; it must be above 0")
-    if not isinstance(each.say, str):
-        raise ConfigError(f"{wrong}say is {each.say!r}; it must be a text, with arguments in braces")
-    if isinstance(each.examples, str) or not all(isinstance(text, str) for text in each.examples):
-        raise ConfigError(f"{wrong}examples is {each.examples!r}; it must be a list of requests")
-    for word in ("pre", "post"):
-        if getattr(each, word) is not None and not callable(getattr(each, word)):
-            raise ConfigError(
-                f"{wrong}{word} is {getattr(each, word)!r}; it must be a function that says True or False"
-            )
-    if each.notes is not None and not callable(each.notes):
-        raise ConfigError(f"{wrong}notes is {each.notes!r}; it must be a function that gives texts")
 
 
 def _checked_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:

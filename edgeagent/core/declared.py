@@ -1,4 +1,4 @@
-"""Are an agent's fields of the kinds that they must be? Asked before anything is made of them."""
+"""Are the fields of an agent and of its tools of the kinds that they must be? Asked before anything is made of them."""
 
 from __future__ import annotations
 
@@ -48,3 +48,26 @@ def check_writable(tool: str, schema: object) -> None:
         canonical_json(schema)
     except (TypeError, ValueError, RecursionError) as error:
         raise ShapeError(f"tool {tool}: its schema cannot be written as JSON: {error}") from None
+
+
+def check_words(each: Any, effects: tuple[str, ...]) -> None:
+    """Check every word beside a tool's function: what is misspelled would be a rule that nobody keeps."""
+    wrong = f"tool {each.name}: "
+    if each.effect not in effects:
+        raise ConfigError(f"{wrong}effect is {each.effect!r}; it must be one of {', '.join(effects)}")
+    for word in ("idempotent", "sensitive", "trusted", "confirm", "outsiders"):
+        if not isinstance(getattr(each, word), bool):
+            raise ConfigError(f"{wrong}{word} is {getattr(each, word)!r}; it must be True or False")
+    if isinstance(each.timeout_s, bool) or not isinstance(each.timeout_s, int | float) or not each.timeout_s > 0:
+        raise ConfigError(f"{wrong}timeout_s is {each.timeout_s!r}; it must be above 0")
+    if not isinstance(each.say, str):
+        raise ConfigError(f"{wrong}say is {each.say!r}; it must be a text, with arguments in braces")
+    if isinstance(each.examples, str) or not all(isinstance(text, str) for text in each.examples):
+        raise ConfigError(f"{wrong}examples is {each.examples!r}; it must be a list of requests")
+    for word in ("pre", "post"):
+        if getattr(each, word) is not None and not callable(getattr(each, word)):
+            raise ConfigError(
+                f"{wrong}{word} is {getattr(each, word)!r}; it must be a function that says True or False"
+            )
+    if each.notes is not None and not callable(each.notes):
+        raise ConfigError(f"{wrong}notes is {each.notes!r}; it must be a function that gives texts")

@@ -137,7 +137,13 @@ def has_read_untrusted(agent: Agent, state: State) -> bool:
     """Whether the model may have seen something untrusted; what was dropped is taken to have been."""
     messages = (*(m for exchange in state.past for m in exchange.messages), *state.current)
     read = (agent.by_name.get(m.tool) if m.role == "tool" else None for m in messages if m.role in ("tool", "heard"))
-    return state.tainted or state.dropped > 0 or any(t is None or not t.trusted for t in read)
+    seen = state.tainted or state.dropped > 0 or has_outsiders_words(agent)
+    return seen or any(t is None or not t.trusted for t in read)
+
+
+def has_outsiders_words(agent: Agent) -> bool:
+    """Whether every prompt holds words of outsiders: those that describe a tool."""
+    return any(t.outsiders for t in agent.tools)
 
 
 def prompt_bytes(agent: Agent, state: State) -> int:

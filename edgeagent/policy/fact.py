@@ -31,6 +31,9 @@ from edgeagent.policy.formula import Kind
 Signature = tuple[Kind, str]
 """Kind and tool: what decides which formulas a position can touch at all."""
 
+TOOLS_WORDS = "descriptions of tools"
+"""The source of what outsiders wrote about tools: the model hears it at the beginning of every turn."""
+
 
 class Fact:
     """One position. Arguments and user texts are read only when a formula asks for them.

@@ -19,9 +19,10 @@ from edgeagent.core.events import Event, Forked, Heard, UserDecided
 from edgeagent.core.outside import taken_up
 from edgeagent.core.state import Finished, Idle, State, Transition, at_time_of
 from edgeagent.core.step import halt, refuse, step
+from edgeagent.core.turn import has_outsiders_words
 from edgeagent.errors import ConfigError
 from edgeagent.policy.atoms import Memory, Value
-from edgeagent.policy.fact import Fact, Signature, asked, of_effect, of_event, what_happened
+from edgeagent.policy.fact import TOOLS_WORDS, Fact, Signature, asked, of_effect, of_event, what_happened
 from edgeagent.policy.formula import Acts, speaks_of_calls, walk
 from edgeagent.policy.monitor import Monitor, as_value
 from edgeagent.policy.narrowing import Narrowed, needs_of, schema_of
@@ -253,11 +254,12 @@ def guarded_step(guard: Guard, agent: Agent, state: State, event: Event) -> Tran
     """Like step, but nothing that the guard forbids is among the effects."""
     before, memory = state, guard.observe(state.monitors, state, event)
     state, wanted = step(agent, state, event)
+    if state.turn > before.turn and has_outsiders_words(agent):
+        memory = guard.observe(memory, _resting(before, state), at_time_of(state, Heard(0, TOOLS_WORDS, "")))
     for waited in taken_up(before, state):  # It taints the turn that it begins, whatever turn it came in.
         if waited.tainted:
-            resting = replace(before, turn=state.turn - 1, phase=Idle(), now_ms=state.now_ms)
             heard = Heard(state.now_ms, waited.message.tool, waited.message.text)
-            memory = guard.observe(memory, resting, at_time_of(state, heard))
+            memory = guard.observe(memory, _resting(before, state), at_time_of(state, heard))
     if isinstance(event, Forked):
         for tool, arguments in event.made:  # They happened, so what counts calls counts them.
             memory = guard.admit(memory, state, CallTool(0, tool, arguments, 0))
@@ -302,6 +304,11 @@ def _before_asking(
     unasked = replace(held, question_id=0, because="", asked_ms=0, expires_ms=0)
     state = change_call(after_question(state, held), held.effect_id, unasked)
     return after_yes, state, replace(call, confirmation=0)
+
+
+def _resting(before: State, state: State) -> State:
+    """The state in which the turn that has begun was still to come."""
+    return replace(before, turn=state.turn - 1, phase=Idle(), now_ms=state.now_ms)
 
 
 def _may_leave(verdict: Verdict, effect: CallTool) -> bool:

@@ -19,10 +19,10 @@ from msgspec.structs import replace
 
 from edgeagent.core.agent import Agent, Tool, family_of
 from edgeagent.core.effects import AskModel, CallTool, Effect
-from edgeagent.core.events import Event
+from edgeagent.core.events import Event, Heard
 from edgeagent.core.state import State
 from edgeagent.errors import ConfigError
-from edgeagent.policy.fact import what_happened
+from edgeagent.policy.fact import TOOLS_WORDS, what_happened
 from edgeagent.policy.guard import ALLOW, Verdict
 from edgeagent.policy.origin_guard import ValuesFromUser
 
@@ -84,6 +84,8 @@ class StaysGuard:
         kind, call = what_happened(state, event)
         if kind in ("returned", "failed") and call is not None:
             return self._why(call.tool, came_in=True)
+        if isinstance(event, Heard) and event.source == TOOLS_WORDS:
+            return ""  # They are in every prompt; what is to stay here is what comes in through tools.
         return OUTSIDE if kind == "heard" and "tainted" in self._rule.of else ""
 
     def judge(self, memory: Any, state: State, effect: Effect) -> Verdict:

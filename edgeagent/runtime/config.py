@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import msgspec
 
+from edgeagent.driver.mcp.settings import ServerSettings, check_server
 from edgeagent.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -106,12 +107,13 @@ class StateSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All settings. `policy` is read by the policy layer; `models` are those with a name of the operator's."""
+    """All settings. `policy` is read by the policy layer; `models` and `mcp` have names of the operator's."""
 
     model: ModelSettings = ModelSettings()
     state: StateSettings = StateSettings()
     policy: dict[str, Any] = {}
     models: dict[str, NamedModel] = {}
+    mcp: dict[str, ServerSettings] = {}
 
 
 def read_settings(path: Path | None, *, beside: Path | None) -> Settings:
@@ -127,7 +129,8 @@ def read_settings(path: Path | None, *, beside: Path | None) -> Settings:
         _check_keys(file, "", found, Settings)
         if isinstance(found.get("model"), str | list):  # A name, or several in their order, in place of the section.
             found["model"] = {"name" if isinstance(found["model"], str) else "order": found["model"]}
-        _check_models(file, found.get("models"))
+        _check_named(file, "models", found.get("models"), NamedModel)
+        _check_named(file, "mcp", found.get("mcp"), ServerSettings)
         _check_keys(file, "model.", found.get("model"), ModelSettings)
         _check_uses(file, found.get("model"))
         _check_keys(file, "state.", found.get("state"), StateSettings)
@@ -140,16 +143,16 @@ def read_settings(path: Path | None, *, beside: Path | None) -> Settings:
         raise ConfigError(f"{file}: {error}") from error
 
 
-def _check_models(file: Path, found: Any) -> None:
-    """Refuse named models that are written wrongly. Raises ConfigError naming the key."""
-    for name, model in found.items() if isinstance(found, dict) else ():
+def _check_named(file: Path, section: str, found: Any, kind: type[msgspec.Struct]) -> None:
+    """Refuse named models, or servers, that are written wrongly. Raises ConfigError naming the key."""
+    for name, each in found.items() if isinstance(found, dict) else ():
         if not name.replace("-", "").replace("_", "").isalnum():
-            raise ConfigError(f"{file}: models.{name}: a name is letters, digits, - and _")
-        _check_keys(file, f"models.{name}.", model, NamedModel)
+            raise ConfigError(f"{file}: {section}.{name}: a name is letters, digits, - and _")
+        _check_keys(file, f"{section}.{name}.", each, kind)
         try:
-            msgspec.convert(model, NamedModel)
+            msgspec.convert(each, kind)
         except msgspec.ValidationError as error:
-            raise ConfigError(f"{file}: models.{name}: {error}") from error
+            raise ConfigError(f"{file}: {section}.{name}: {error}") from error
 
 
 def _check_uses(file: Path, model: Any) -> None:
@@ -176,6 +179,8 @@ def _checked(file: Path, settings: Settings) -> Settings:
         _check_use(file, use, settings)
     for name, model in settings.models.items():
         check_named(model, f"{file}: models.{name}")
+    for name, server in settings.mcp.items():
+        check_server(name, server, f"{file}: mcp.{name}")
     return settings
 
 
@@ -246,7 +251,8 @@ def _beside(file: Path, settings: Settings) -> Settings:
 
     folder = file.absolute().parent
     models = {name: _files_beside(folder, model) for name, model in settings.models.items()}
-    settings = msgspec.structs.replace(settings, models=models)
+    servers = {name: _folders_beside(folder, server) for name, server in settings.mcp.items()}
+    settings = msgspec.structs.replace(settings, models=models, mcp=servers)
     named = settings.model.template
     if not named or named in BUILT_IN:
         return settings
@@ -264,6 +270,12 @@ def _files_beside(folder: Path, model: NamedModel) -> NamedModel:
     if kind == "file":
         changed["credential"] = f"file:{folder / Path(path).expanduser()}"
     return msgspec.structs.replace(model, **changed)
+
+
+def _folders_beside(folder: Path, server: ServerSettings) -> ServerSettings:
+    """The server with its folders as they are seen from that of the settings, in which it runs."""
+    roots = tuple(str(folder / Path(root).expanduser()) for root in server.roots)
+    return msgspec.structs.replace(server, folder=str(folder / Path(server.folder).expanduser()), roots=roots)
 
 
 def _check_keys(file: Path, section: str, found: Any, kind: type[msgspec.Struct]) -> None:

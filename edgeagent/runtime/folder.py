@@ -59,7 +59,8 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     """What is chosen when a session begins, and stays: all of it is kept in session.json.
 
     `agent_spec` is where the agent's file is, empty for an agent that was given as a value. `policy` is the section of
-    that name in edgeagent.toml: the operator's rules, under which the session stays.
+    that name in edgeagent.toml: the operator's rules, under which the session stays. `servers` are those of MCP by
+    name, with their tools as they were approved.
     """
 
     agent_spec: str
@@ -69,6 +70,7 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     durability: str = "effects"
     limits: Limits = Limits()
     policy: dict[str, Any] = {}
+    servers: dict[str, Any] = {}
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +96,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     version: str = __version__
     policy: dict[str, Any] = {}
     sealed_by: str = ""
+    servers: dict[str, Any] = {}
 
 
 def sessions_folder(root: Path) -> Path:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from edgeagent.core.agent import Agent
 from edgeagent.core.events import ModelAnswered, ModelFailed
+from edgeagent.driver.mcp.tools import ServerRecord
 from edgeagent.driver.model import ModelDriver
 from edgeagent.driver.tool import ToolDriver
 from edgeagent.errors import ConfigError
@@ -38,6 +39,7 @@ from edgeagent.runtime.rebuild import is_lost, rebuild_about
 from edgeagent.runtime.recording import Recording, changes, load_recording, resolved_spec, with_recorded_limits
 from edgeagent.runtime.rests import KeptResults
 from edgeagent.runtime.resume import resume_session
+from edgeagent.runtime.servers import agent_with, kept, read_records, records_of, running
 from edgeagent.runtime.session import Session, new_session
 from edgeagent.runtime.tiers import alone, named_endpoint, with_chain
 from edgeagent.runtime.vouched import examine_to_go_on
@@ -194,8 +196,10 @@ class Opening:
         policy, rules = _policy_of(request, named)
         loaded = load_agent(named) if isinstance(named, str) else named
         dialect = self.given.dialect if self.given else dialect_of(settings.model)
-        agent = with_dialect(with_recorded_limits(with_rules(loaded, rules), limits), dialect)
         root, doors = state_root(settings), Attached(self.door, request.door)
+        records = records_of(settings.mcp, root)
+        whole = with_rules(agent_with(loaded, records), rules)
+        agent = self._running(with_dialect(with_recorded_limits(whole, limits), dialect), records, settings)
         model = self._driver(agent, settings.model, doors, root)
         beginning = Beginning(
             agent_spec=named if isinstance(named, str) else request.spec,
@@ -205,6 +209,7 @@ class Opening:
             durability=request.durability or "effects",
             limits=limits,
             policy=policy,
+            servers=kept(records),
         )
         tools = ToolDriver(agent.family)
         drivers = drivers_of(agent, model, doors.person, tools)
@@ -240,6 +245,7 @@ class Opening:
                 f"session {about.id} was begun with a window of {about.context_tokens} tokens and the model was loaded "
                 f"with {settings.model.context_tokens}: load it with context_tokens={about.context_tokens}"
             )
+        agent = self._running(agent, read_records(about.servers), settings)
         model = self._driver(agent, settings.model, doors, directory.parent.parent, answers_in(found))
         outside = Outside(doors, disk=_disk(directory.parent.parent, settings, doors))
         tools = ToolDriver(agent.family)
@@ -267,6 +273,12 @@ class Opening:
     def _settings(self, request: OpenRequest) -> Settings:
         settings = settings_of(request)
         return settings if self.given is None else replace(settings, model=self.given.settings)
+
+    def _running(self, agent: Agent, records: tuple[ServerRecord, ...], settings: Settings) -> Agent:
+        """The agent with its servers' tools going to the servers, which are stopped with the session."""
+        agent, stop = running(agent, records, settings.mcp, self.door.activity)
+        self.undo.callback(stop)
+        return agent
 
     def _driver(
         self, agent: Agent, settings: ModelSettings, doors: Attached, root: Path, answered: int = 0

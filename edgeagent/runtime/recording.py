@@ -22,6 +22,7 @@ from edgeagent.core.values import canonical_json
 from edgeagent.errors import ConfigError, TraceError
 from edgeagent.runtime.folder import ABOUT_NAME, TRACE_NAME, About, Limits, find_directory, last_directory, read_about
 from edgeagent.runtime.operator import recorded_rules, with_rules
+from edgeagent.runtime.servers import agent_with, read_records
 from edgeagent.runtime.vouched import examine_session
 from edgeagent.runtime.wiring import agent_path, load_agent, step_of, with_dialect
 from edgeagent.trace.check import GuardStep, fold
@@ -105,6 +106,7 @@ def load_recording(trace: Path, given: Agent | str | None = None, *, runs_beside
     named = given or resolved_spec(about, trace.parent, runs_beside=runs_beside)
     agent = load_agent(named) if isinstance(named, str) else named
     if about is not None:
+        agent = agent_with(agent, read_records(about.servers))
         agent = with_rules(with_recorded_limits(agent, about.limits), recorded_rules(about.policy))
         return Recording(trace, about, with_dialect(agent, about.dialect))
     started = started_of(trace)

@@ -24,8 +24,8 @@ from edgeagent.driver.bus import smp
 from edgeagent.driver.bus.smp_client import SmpClient, SmpDone, SmpNotSent
 from edgeagent.driver.device.board_tools import Board
 from edgeagent.driver.device.description import CALL, GROUP
-from edgeagent.driver.device.unknown import CommandFailed, EffectUnknown
 from edgeagent.driver.line.port import SerialPort
+from edgeagent.driver.unknown import CommandFailed, EffectUnknown
 from edgeagent.errors import DriverUnavailable
 
 pytestmark = pytest.mark.device

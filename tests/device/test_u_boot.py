@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from edgeagent.driver.device.device_tools import DeviceTools
-from edgeagent.driver.device.unknown import CommandFailed, EffectUnknown
 from edgeagent.driver.line.console import Console
 from edgeagent.driver.line.outcome import UNKNOWN, DeviceReset, Done, Failed, NotSent, TimedOut
 from edgeagent.driver.line.profile import load_profile
+from edgeagent.driver.unknown import CommandFailed, EffectUnknown
 
 pytestmark = pytest.mark.device
 HERE = Path(__file__).parent

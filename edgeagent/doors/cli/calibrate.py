@@ -14,9 +14,9 @@ from edgeagent.doors.cli.terminal import tell, tell_row
 from edgeagent.errors import ConfigError
 from edgeagent.runtime import calibration
 from edgeagent.runtime.config import state_root
-from edgeagent.runtime.operator import operator_rules, with_rules
+from edgeagent.runtime.servers import with_operator
 from edgeagent.runtime.tiers import own_weights
-from edgeagent.runtime.wiring import SCRIPT_PREFIX, agent_path, dialect_of, llama_model, load_agent, with_dialect
+from edgeagent.runtime.wiring import SCRIPT_PREFIX, dialect_of, llama_model, load_agent, with_dialect
 
 
 @click.command()
@@ -39,8 +39,8 @@ def calibrate(agent: str, as_json: bool, state: Path | None, **options: Any) -> 
     model = own_weights(settings.model, "is calibrated")
     if model.name.startswith(SCRIPT_PREFIX):
         raise ConfigError(f"{model.name} is a script, which weighs nothing: name a model with --model")
-    rules = operator_rules(options.get("config"), beside=agent_path(agent).parent)
-    loaded = with_dialect(with_rules(load_agent(agent), rules), dialect_of(model))
+    whole = with_operator(load_agent(agent), agent, options.get("config"), state)
+    loaded = with_dialect(whole, dialect_of(model))
     driver = llama_model(loaded, model, verbose=options.get("verbose", False))
     try:
         found = calibration.calibrate(driver, loaded, _show_progress)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from edgeagent.codec.dialect import dialect_called
 from edgeagent.core.agent import Agent
+from edgeagent.doors.cli.check_servers import server_checks
 from edgeagent.doors.cli.grammar import relaxed_in_words
 from edgeagent.doors.cli.options import model_options, settings_from
 from edgeagent.doors.cli.terminal import tell, tell_row
@@ -18,12 +19,11 @@ from edgeagent.grammar.calls import grammar_of, lowered_call
 from edgeagent.models.catalogue import EMBEDDER
 from edgeagent.runtime.config import NamedModel, Settings
 from edgeagent.runtime.model import probed
-from edgeagent.runtime.operator import operator_rules, with_rules
+from edgeagent.runtime.servers import with_operator
 from edgeagent.runtime.tiers import embedder_of, judge_of, own_weights, uses_told, writers
 from edgeagent.runtime.wiring import (
     PLAIN,
     SCRIPT_PREFIX,
-    agent_path,
     dialect_of,
     embedder,
     engine_named,
@@ -43,9 +43,10 @@ Check = tuple[str, Callable[[], str]]
 @click.argument("agent", required=False)
 @model_options
 @click.option("--cpu", is_flag=True, help="Only whether this build of llama.cpp can run on this CPU.")
+@click.option("--approve", multiple=True, metavar="NAME=SEEN", help="Approve a server's tools, as they were shown.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a check.")
 def check(agent: str | None, cpu: bool, as_json: bool, **options: Any) -> int:
-    """Check AGENT (FILE.py or FILE.py:NAME): declarations, grammars, rules, CPU, model file, template, window.
+    """Check AGENT (FILE.py or FILE.py:NAME): servers, declarations, grammars, rules, CPU, model file, template, window.
 
     Every check is made, also after one has failed; the exit code is 6 if any did. With --cpu it is 5.
 
@@ -84,10 +85,11 @@ def _checks(agent_spec: str | None, cpu: bool, options: dict[str, Any]) -> Itera
         return
     settings = settings_from(agent_spec, **options)
     loaded: list[Agent] = []
+    yield from server_checks(settings, options.get("approve", ()))
 
     def load() -> str:
-        rules = operator_rules(options.get("config"), beside=agent_path(agent_spec).parent)
-        loaded.append(with_dialect(with_rules(load_agent(agent_spec), rules), _dialect(settings)))
+        whole = with_operator(load_agent(agent_spec), agent_spec, options.get("config"))
+        loaded.append(with_dialect(whole, _dialect(settings)))
         return f"{loaded[0].name}: {_count(loaded[0].tools, 'tool')}, {_count(loaded[0].policies, 'rule')}"
 
     yield "agent", load

@@ -20,9 +20,9 @@ from edgeagent.policy.monitor import Monitor, memory_sentence
 from edgeagent.policy.origin_guard import ValuesFromUser
 from edgeagent.policy.ready import Rule
 from edgeagent.policy.stays import StaysHere
-from edgeagent.runtime.operator import operator_rules, with_rules
 from edgeagent.runtime.recording import Recording, effects_of, load_recording, records_of
-from edgeagent.runtime.wiring import agent_path, guard_of, load_agent
+from edgeagent.runtime.servers import with_operator
+from edgeagent.runtime.wiring import guard_of, load_agent
 from edgeagent.trace.recover import Examined
 
 config_option = click.option(
@@ -67,8 +67,8 @@ def explain(agent: str, config: Path | None, as_json: bool) -> None:
 
 
 def agent_with_rules(spec: str, config: Path | None) -> Agent:
-    """The agent with the operator's rules behind its own."""
-    return with_rules(load_agent(spec), operator_rules(config, beside=agent_path(spec).parent))
+    """The agent with what its operator adds to it."""
+    return with_operator(load_agent(spec), spec, config)
 
 
 def explained(each: Any, agent: Agent) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from edgeagent.doors.cli.options import model_options, settings_from, state_opti
 from edgeagent.doors.cli.terminal import tell, tell_row
 from edgeagent.errors import ConfigError, ExitCode
 from edgeagent.runtime import trial
-from edgeagent.runtime.operator import operator_rules, with_rules
+from edgeagent.runtime.servers import with_operator
 from edgeagent.runtime.tiers import own_weights
-from edgeagent.runtime.wiring import SCRIPT_PREFIX, agent_path, dialect_of, llama_model, load_agent, with_dialect
+from edgeagent.runtime.wiring import SCRIPT_PREFIX, dialect_of, llama_model, load_agent, with_dialect
 
 
 @click.command("try")
@@ -40,8 +40,8 @@ def try_(agent: str, requests: Path | None, as_json: bool, state: Path | None, *
     model = own_weights(settings.model, "is tried")
     if model.name.startswith(SCRIPT_PREFIX):
         raise ConfigError(f"{model.name} is a script, which decides nothing: name a model with --model")
-    rules = operator_rules(options.get("config"), beside=agent_path(agent).parent)
-    loaded = with_dialect(with_rules(load_agent(agent), rules), dialect_of(model))
+    whole = with_operator(load_agent(agent), agent, options.get("config"), state)
+    loaded = with_dialect(whole, dialect_of(model))
     rows = trial.examples_of(loaded) if requests is None else trial.wanted_in(_text_of(requests), loaded, str(requests))
     driver = llama_model(loaded, model, verbose=options.get("verbose", False))
     try:

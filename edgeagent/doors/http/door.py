@@ -36,6 +36,7 @@ from edgeagent.runtime.open import OpenRequest, Taken, taken_of
 from edgeagent.runtime.operator import recorded_rules, sentence_of, with_rules
 from edgeagent.runtime.reload import Reload
 from edgeagent.runtime.serve import Service
+from edgeagent.runtime.servers import agent_with, records_of
 from edgeagent.runtime.wiring import load_agent, with_dialect
 from edgeagent.version import __version__
 
@@ -74,7 +75,8 @@ def served_agents(specs: Sequence[str], model: Model, root: Path, config: Path |
         where = str(Path(spec).absolute())
         taken = taken_of(OpenRequest(agent=where, config=config))
         served = _served(agent, where, taken)
-        ruled = with_rules(agent, recorded_rules(taken.policy))
+        whole = agent_with(agent, records_of(taken.settings.mcp, root, skips_new=True))
+        ruled = with_rules(whole, recorded_rules(taken.policy))
         model.driver(with_dialect(ruled, model.dialect), Attached(), root, 0).close()
         found[agent.name] = served
     return found

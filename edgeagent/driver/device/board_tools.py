@@ -20,8 +20,8 @@ from edgeagent.driver.bus.smp_client import SmpClient, SmpDone, SmpNotSent, SmpO
 from edgeagent.driver.device import description as described
 from edgeagent.driver.device.description import CALL, DESCRIBE, GROUP, LIST, DescribedTool, Description, Field
 from edgeagent.driver.device.device_tools import EXTRA_S, schema_of
-from edgeagent.driver.device.unknown import CommandFailed, EffectUnknown, UnknownEffects
 from edgeagent.driver.line.port import PortSettings, SerialPort
+from edgeagent.driver.unknown import CommandFailed, EffectUnknown, UnknownEffects
 from edgeagent.errors import ConfigError, DriverError, DriverUnavailable, PeerMisbehaved
 
 OPEN_S = 2.0

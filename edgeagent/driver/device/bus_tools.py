@@ -20,9 +20,9 @@ from edgeagent.driver.bus.smp_image import upload
 from edgeagent.driver.device.bus_profile import WORDS, BusProfile, Images, Register
 from edgeagent.driver.device.device_tools import EXTRA_S, argument_schema, command_line, read_answer, schema_of
 from edgeagent.driver.device.modbus_tools import value_of, words_of
-from edgeagent.driver.device.unknown import CommandFailed, EffectUnknown, UnknownEffects
 from edgeagent.driver.line.command import Command
 from edgeagent.driver.line.port import PortSettings, SerialPort
+from edgeagent.driver.unknown import CommandFailed, EffectUnknown, UnknownEffects
 from edgeagent.errors import ConfigError, DriverUnavailable
 
 OPEN_S = 2.0

@@ -13,7 +13,6 @@ from typing import Any, assert_never
 from edgeagent.core.agent import Tool
 from edgeagent.core.lines import Lines
 from edgeagent.driver.device.interrupt import interrupt_tool
-from edgeagent.driver.device.unknown import CommandFailed, EffectUnknown, UnknownEffects
 from edgeagent.driver.line.command import Argument, Command, Reading
 from edgeagent.driver.line.console import Console
 from edgeagent.driver.line.console_machine import ROUND_TRIPS
@@ -29,6 +28,7 @@ from edgeagent.driver.line.outcome import (
 )
 from edgeagent.driver.line.profile import Profile
 from edgeagent.driver.line.template import Quoting, anchored, filled, written
+from edgeagent.driver.unknown import CommandFailed, EffectUnknown, UnknownEffects
 from edgeagent.errors import DriverError, DriverUnavailable, PeerMisbehaved
 from edgeagent.shape.near_zero import why_not_held
 

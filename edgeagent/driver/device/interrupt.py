@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable
 
 from edgeagent.core.agent import Tool
-from edgeagent.driver.device.unknown import CommandFailed, EffectUnknown
 from edgeagent.driver.line.console import READY, Console
 from edgeagent.driver.line.port import LinkLost
 from edgeagent.driver.line.profile import Profile
+from edgeagent.driver.unknown import CommandFailed, EffectUnknown
 from edgeagent.errors import DriverUnavailable
 
 INTERRUPT_S = 5.0

@@ -30,7 +30,7 @@ from edgeagent.driver.device.description import (
     read_tool,
     save_description,
 )
-from edgeagent.driver.device.unknown import CommandFailed, EffectUnknown
+from edgeagent.driver.unknown import CommandFailed, EffectUnknown
 from edgeagent.errors import ConfigError, DriverError, DriverUnavailable, PeerMisbehaved
 
 VECTORS = Path(__file__).parents[3] / "firmware_host" / "vectors.txt"

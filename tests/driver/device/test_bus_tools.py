@@ -23,7 +23,7 @@ from edgeagent.driver.bus import smp
 from edgeagent.driver.device.bus_profile import Register, load_bus_profile
 from edgeagent.driver.device.bus_tools import BusDevice
 from edgeagent.driver.device.modbus_tools import value_of, words_of
-from edgeagent.driver.device.unknown import CommandFailed, EffectUnknown
+from edgeagent.driver.unknown import CommandFailed, EffectUnknown
 from edgeagent.errors import ConfigError, DriverError
 
 METER = """

@@ -14,8 +14,8 @@ pytest.importorskip("serial", reason="pyserial is not installed: pip install edg
 
 from edgeagent.core.agent import Tool
 from edgeagent.driver.device.device import Device
-from edgeagent.driver.device.unknown import CommandFailed, EffectUnknown
 from edgeagent.driver.line.profile import load_profile
+from edgeagent.driver.unknown import CommandFailed, EffectUnknown
 from edgeagent.errors import DriverError, DriverUnavailable
 
 PROFILE = """

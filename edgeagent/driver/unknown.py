@@ -13,11 +13,11 @@ class EffectUnknown(DriverError):
 
 
 class CommandFailed(DriverError):
-    """The device did it, or refused to, and said that it failed."""
+    """It was done, or refused, and its failure was told."""
 
 
 class UnknownEffects:
-    """What is not known of one device."""
+    """What is not known of one device, or of one server."""
 
     def __init__(self, *unknown: type[DriverError]) -> None:
         """`unknown` are further errors after which the effect is unknown."""
@@ -33,7 +33,7 @@ class UnknownEffects:
     def check(self, key: tuple[str, str]) -> None:
         """Refuse a call whose effect is unknown. Raises EffectUnknown."""
         if key in self._held:
-            raise EffectUnknown(f"not sent again: {self._held[key]}. A person must look at the device first")
+            raise EffectUnknown(f"not sent again: {self._held[key]}. A person must look first")
 
     def noted(self, key: tuple[str, str], call: Callable[[], Any], *, harmless: bool) -> Any:
         """Make a call and hold it if its effect is unknown, unless making it twice is `harmless`."""
