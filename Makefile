@@ -78,7 +78,7 @@ agentdojo: $(READY) ## Attack the rules with AgentDojo's 609 pairs and our own 2
 
 test-slow: $(READY) ## The long runs: of the property tests, and of the model
 	@$(PY) -m edgeagent model pull smollm2
-	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device --ignore=tests/web -m slow
+	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device --ignore=tests/web --hypothesis-profile wide -m slow
 
 crash-test: $(READY) ## Kill, cut, flip and starve sessions in some 40,000 ways; the last line counts
 	@$(PY) -m tests.crash

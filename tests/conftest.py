@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from edgeagent.errors import ModelError
 from edgeagent.models.store import find
@@ -18,6 +19,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 for _number in (signal.SIGQUIT, signal.SIGHUP):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.SIG_DFL)
+
+# The same examples in every run, and no limit of time: what a property says may not depend on luck or on the machine.
+# `make test-slow` asks for `wide`, whose examples are drawn anew.
+settings.register_profile("same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("wide", settings.get_profile("same"), derandomize=False)
+settings.load_profile("same")
 
 
 @pytest.fixture(scope="session")

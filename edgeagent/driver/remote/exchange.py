@@ -7,7 +7,6 @@ It is sent again only while nothing of an answer has come, when the server was n
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -98,7 +97,7 @@ class Exchange:
             self,
             asked.until,
             streams=asked.endpoint.stream,
-            after=time.monotonic() + wait_s if wait_s else 0.0,
+            after=self._transport.clock() + wait_s if wait_s else 0.0,
             headers=(*HEADERS, *(f"{name}: {value}" for name, value in asked.api.headers)),
             carries=asked.api.credential,
         )
@@ -195,7 +194,7 @@ class Exchange:
             return None  # Another model is asked meanwhile.
         named = failure.wait_ms / 1000 if failure.wait_ms >= 0 else FIRST_WAIT_S * 2 ** (self._attempt - 1)
         wait_s = named + self._chance.uniform(0, named / 4 + 0.05)
-        left = self._asked.until - time.monotonic()
+        left = self._asked.until - self._transport.clock()
         return wait_s if wait_s < min(left, WAIT_S_MAX) else None
 
     def _written(self) -> str:

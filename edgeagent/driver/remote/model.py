@@ -80,11 +80,12 @@ class RemoteModel:
         endpoint: Endpoint,
         price: Price | None = None,
         meaning: Meaning | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`meaning` is what requests are compared by where this device decides about calls."""
         prepare(endpoint.credential)
         self.endpoint, self.price, self.meaning = endpoint, price or Price(), meaning
-        self.transport = Transport()
+        self.transport = Transport(clock)
         self._sessions, self._is_retired, self._changing = 0, False, threading.Lock()
 
     def driver(
@@ -163,7 +164,8 @@ class RemoteDriver:
         if ask.stays and not endpoint.is_here:
             post(ModelFailed(0, ask.effect_id, "unavailable", f"{endpoint.origin} was not asked: {ask.stays}"))
             return
-        begun = Begun(ask, post, time.perf_counter_ns(), time.monotonic() + (ask.timeout_ms / 1000 or TOTAL_S))
+        until = self._model.transport.clock() + (ask.timeout_ms / 1000 or TOTAL_S)
+        begun = Begun(ask, post, time.perf_counter_ns(), until)
         if self._judge is None or self._planner is None or not self._planner.weighs(ask):
             self._go(begun, None)
             return

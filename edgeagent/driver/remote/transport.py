@@ -120,7 +120,9 @@ class Request:
 class Transport:
     """Owns the thread. Close it after everything that uses it."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` is what every deadline is read from; it never goes back."""
+        self.clock = clock
         self._wake, self._woken = socket.socketpair()
         self._wake.setblocking(False)
         self._woken.setblocking(False)
@@ -202,7 +204,7 @@ class Transport:
                 return
 
     def _pause(self, multi: Any) -> float:
-        now, curl_ms = time.monotonic(), multi.timeout()
+        now, curl_ms = self.clock(), multi.timeout()
         waits = [WAIT_S_MAX, *(request.due() - now for request in self._running.values())]
         if curl_ms is not None and curl_ms >= 0:
             waits.append(curl_ms / 1000)
@@ -211,10 +213,10 @@ class Transport:
         return max(0.0, min(waits))
 
     def _begin_due(self, multi: Any) -> None:
-        while self._waiting and self._waiting[0][0] <= time.monotonic():
+        while self._waiting and self._waiting[0][0] <= self.clock():
             _, _, request = heapq.heappop(self._waiting)
             try:
-                curl = _prepared(request)
+                curl = _prepared(request, self.clock)
             except ConfigError as error:
                 request.receiver.ended("unreachable", str(error))
                 continue
@@ -222,7 +224,7 @@ class Transport:
             except Exception as error:
                 request.receiver.ended("broken", f"curl refuses what it was set to ({type(error).__name__})")
                 continue
-            request.curl, request.quiet_since = curl, time.monotonic()
+            request.curl, request.quiet_since = curl, self.clock()
             self._running[curl] = request
             multi.add_handle(curl)
 
@@ -237,7 +239,7 @@ class Transport:
             request.cut = how, why
 
     def _cut_overdue(self) -> None:
-        now = time.monotonic()
+        now = self.clock()
         for request in self._running.values():
             if request.cut is None and request.due() <= now:
                 request.cut = request.overdue()
@@ -302,7 +304,7 @@ def _how(code: int, text: str) -> tuple[How, str]:
     return "broken", text
 
 
-def _prepared(request: Request) -> Any:
+def _prepared(request: Request, clock: Callable[[], float]) -> Any:
     """The handle of a request. Its credential is read now, and stands nowhere but in curl. Raises ConfigError."""
     endpoint, curl = request.endpoint, pycurl.Curl()
     secret = resolve(endpoint.credential) if endpoint.credential else None
@@ -326,7 +328,7 @@ def _prepared(request: Request) -> Any:
         curl.setopt(pycurl.CAINFO, bundle)
     _set_way(curl, endpoint)
     curl.setopt(pycurl.HEADERFUNCTION, lambda line: _header(request, line))
-    curl.setopt(pycurl.WRITEFUNCTION, lambda piece: _piece(request, piece))
+    curl.setopt(pycurl.WRITEFUNCTION, lambda piece: _piece(request, piece, clock))
     return curl
 
 
@@ -369,7 +371,7 @@ def _headers(lines: list[bytes]) -> dict[str, str]:
     return {name.strip().lower(): value.strip() for name, _, value in pairs}
 
 
-def _piece(request: Request, piece: bytes) -> int | None:
+def _piece(request: Request, piece: bytes, clock: Callable[[], float]) -> int | None:
     """More of the body. Whoever returns another number than that of the bytes ends the transfer."""
     if request.cut is not None:
         return -1
@@ -381,6 +383,6 @@ def _piece(request: Request, piece: bytes) -> int | None:
         return None
     progress = request.receiver.body(piece)
     if progress != "nothing":
-        request.has_event, request.quiet_since = True, time.monotonic()
+        request.has_event, request.quiet_since = True, clock()
         request.is_answered = progress == "last"
     return None

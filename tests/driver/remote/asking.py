@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import time
 from collections.abc import Iterator
 
 from edgeagent.codec.dialect import dialect_called
@@ -62,10 +63,16 @@ class Asked:
 
 @contextlib.contextmanager
 def asking(
-    url: str, *, price: Price | None = None, agent: Agent = AGENT, driver: dict | None = None, **more
+    url: str,
+    *,
+    price: Price | None = None,
+    agent: Agent = AGENT,
+    driver: dict | None = None,
+    clock=time.monotonic,
+    **more,
 ) -> Iterator[Asked]:
     """A driver of the model at this address."""
-    model = RemoteModel(Endpoint(url=url, model="m", **more), price)
+    model = RemoteModel(Endpoint(url=url, model="m", **more), price, clock=clock)
     asked = Asked(model, agent, **(driver or {}))
     try:
         yield asked

@@ -153,10 +153,11 @@ def test_an_answer_that_reaches_its_limit_says_so():
 def test_an_answer_ends_with_its_last_event_though_the_connection_stays_open():
     def stays(connection, _):
         connection.sendall(saying("Dry."))
-        threading.Event().wait(5)
+        while connection.recv(65536):  # Until the client has gone.
+            pass
 
     with peer(stays) as served, asking(served.url) as asked:
-        assert asked.event(wait_s=4).text == "Dry."
+        assert asked.event().text == "Dry."
 
 
 def test_a_call_costs_its_tokens_at_the_price_and_never_less():
@@ -231,12 +232,12 @@ def test_a_cancelled_ask_ends_in_the_middle_of_its_stream_with_one_event():
 
     with peer(drips) as served, asking(served.url, price=Price(input=1, output=1)) as asked:
         asked.driver.submit(ask(), asked.events.put)
-        assert begun.wait(5)
+        assert begun.wait(60)
         while not asked.shown:
             threading.Event().wait(0.005)
         asked.driver.cancel(1)
-        event = asked.events.get(timeout=5)
-        assert served.gone.wait(5)  # The connection is closed, so that the server stops, too.
+        event = asked.events.get(timeout=60)
+        assert served.gone.wait(60)  # The connection is closed, so that the server stops, too.
     assert (type(event), event.stop) == (ModelAnswered, "cancelled")
     assert event.usage.cost > 0  # What was written until then is paid for.
 
