@@ -98,7 +98,7 @@ PIECES = st.sampled_from(
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(pieces=st.lists(PIECES | st.text(max_size=5), max_size=12))
 def test_whatever_was_written_is_read_without_an_exception(name, pieces):
     assert isinstance(dialect_called(name).read("".join(pieces)), Calls | Answer | Unreadable)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeagent.codec.apis import APIS
@@ -216,7 +216,6 @@ def test_text_of_a_failure_is_one_bounded_line_without_controls():
     assert failure.text.isprintable()
 
 
-@settings(deadline=None)
 @given(
     st.integers(-1, 700), st.binary(max_size=200), st.dictionaries(st.sampled_from(["retry-after", "date"]), st.text())
 )
@@ -290,7 +289,6 @@ LIKELY = st.recursive(
 
 
 @pytest.mark.long
-@settings(deadline=None)
 @given(st.sampled_from(sorted(APIS)), st.lists(LIKELY, max_size=6), st.booleans())
 def test_any_json_at_all_ends_in_a_reply_or_a_failure(api, values, is_stream):
     stream = APIS[api].stream()

@@ -6,7 +6,7 @@ import itertools
 import tracemalloc
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeagent.codec.frames import HEADER_BYTES_MAX, Lengths, Lines, Skipped
@@ -112,7 +112,6 @@ TEXTS = [
 PIECES = st.sampled_from([*TEXTS, *(frame(each, b'{"jsonrpc":"2.0","method":"m"}') for each in FRAMINGS)])
 
 
-@settings(deadline=None)
 @given(st.sampled_from(sorted(FRAMINGS)), st.lists(PIECES, max_size=8), st.data())
 def test_any_bytes_cut_anywhere_give_one_result(framing, pieces, data):
     body = b"".join(pieces)
@@ -247,7 +246,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(JSON, st.booleans())
 def test_any_json_is_a_message_that_comes_back_or_is_skipped(value, is_likely):
     if is_likely and isinstance(value, dict):

@@ -138,7 +138,7 @@ def test_other_line_ends_comments_and_no_last_blank_line_change_nothing(file, en
     assert read(api, [bytes([each]) for each in other]) == read(api, [body])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_any_cuts_give_one_result(data):
     file = data.draw(st.sampled_from(STREAMS))

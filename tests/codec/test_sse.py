@@ -6,7 +6,7 @@ import itertools
 import tracemalloc
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeagent.codec.sse import SseEvent, SseReader
@@ -58,7 +58,6 @@ LINES = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(LINES, st.sampled_from([b"\n", b"\r\n", b"\r"])), max_size=12), st.data())
 def test_any_lines_cut_anywhere_give_one_result(lines, data):
     body = b"".join(line + end for line, end in lines)

@@ -165,7 +165,7 @@ def test_a_result_that_was_cut_is_read_on_to_its_end(kind: str, window: int) -> 
 
 @pytest.mark.long
 @given(ANY, st.integers(1_600, 4_000), st.lists(st.booleans(), max_size=12))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_result_is_read_on_to_its_end_however_often_it_is_cut_again(
     value: object, window: int, too_long: list[bool]
 ) -> None:

@@ -173,7 +173,7 @@ def test_an_option_is_named_by_whole_words():
 TEXTS = st.text(st.sampled_from("ab1 2.-:/@+,'\"\u00e9\n%5$()\u738b\u0301\u200d\u00a0\u2019s|{}?&=#A"), max_size=24)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(TEXTS)
 def test_every_span_is_a_quotation(text):
     assert all(has_words(each, [text]) for each in spans([text]))

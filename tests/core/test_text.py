@@ -187,7 +187,7 @@ def test_every_kind_of_event_with_text_is_generated() -> None:
     assert {k.__name__ for k in with_text} >= {"UserSaid", "ModelAnswered", "ToolReturned", "ToolFailed", "Heard"}
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.lists(ANY_EVENT, max_size=12))
 @example([UserSaid(0, "\ud835"), ToolFailed(0, 0, "raised", "\udce9")])
 def test_no_text_of_any_event_ends_a_session_and_all_of_it_replays(events: list[Event]) -> None:

@@ -74,7 +74,7 @@ def judge(data: st.DataObject, model: Path) -> None:
             compare(grammar, shape, text, report, lowered)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=60, suppress_health_check=QUIET)
 @given(data=st.data())
 def test_grammars_and_decoder_agree_or_the_report_says_why(data: st.DataObject, smollm2: Path) -> None:
     judge(data, smollm2)
@@ -82,7 +82,7 @@ def test_grammars_and_decoder_agree_or_the_report_says_why(data: st.DataObject, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("thousand", range(10))
-@settings(max_examples=1_000, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=1_000, suppress_health_check=QUIET)
 @given(data=st.data())
 def test_grammars_and_decoder_agree_on_ten_thousand_types(data: st.DataObject, thousand: int, smollm2: Path) -> None:
     judge(data, smollm2)

@@ -151,21 +151,21 @@ def assert_written_by_all(grammars: list[Acceptor], text: str) -> None:
         assert any(map(grammar.accepts, spellings)) or outside_what_is_written(ours), (type(grammar), text)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=60, suppress_health_check=QUIET)
 @given(schema=SCHEMAS, seeds=st.lists(st.integers(0, 2**32), min_size=2, max_size=2))
 def test_a_schema_nobody_wrote_makes_a_grammar_or_an_error(schema: Any, seeds: list[int], smollm2: Path) -> None:
     whole = {**schema, "$defs": {"x": {"type": "boolean"}}} if isinstance(schema, dict) else schema
     check(whole, seeds, smollm2)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=40, suppress_health_check=QUIET)
 @given(kind=TYPES, seeds=st.lists(st.integers(0, 2**32), min_size=2, max_size=2))
 def test_what_a_grammar_writes_the_decoder_takes(kind: Any, seeds: list[int], smollm2: Path) -> None:
     check(shape_of(kind).schema, seeds, smollm2)
 
 
 @pytest.mark.slow
-@settings(max_examples=3_000, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=3_000, suppress_health_check=QUIET)
 @given(schema=SCHEMAS, seeds=st.lists(st.integers(0, 2**32), min_size=2, max_size=2))
 def test_three_thousand_schemas_nobody_wrote(schema: Any, seeds: list[int], smollm2: Path) -> None:
     whole = {**schema, "$defs": {"x": {"type": "boolean"}}} if isinstance(schema, dict) else schema

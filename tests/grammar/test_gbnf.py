@@ -323,7 +323,6 @@ def test_a_name_that_would_need_escaping_is_an_error() -> None:
 
 @settings(
     max_examples=60,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
 )
 @given(kind=TYPES, bounded=st.booleans())

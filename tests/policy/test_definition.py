@@ -95,7 +95,7 @@ def by_cbor(memory):
 
 
 @given(st.lists(formulas, min_size=1, max_size=4), st.lists(letters, min_size=1, max_size=10))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_every_verdict_is_the_definitions_and_a_cut_at_any_event_changes_none(several, written):
     monitor, trace = Monitor(several), trace_of(written)
     memory = monitor.start()
@@ -107,7 +107,7 @@ def test_every_verdict_is_the_definitions_and_a_cut_at_any_event_changes_none(se
 
 
 @given(st.lists(formulas, min_size=2, max_size=6), st.lists(letters, min_size=1, max_size=20))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_formulas_that_share_a_monitor_do_not_disturb_each_other(several, written):
     together, alone = Monitor(several), [Monitor([f]) for f in several]
     memory, memories = together.start(), [m.start() for m in alone]
@@ -119,7 +119,7 @@ def test_formulas_that_share_a_monitor_do_not_disturb_each_other(several, writte
 
 
 @given(st.lists(formulas, min_size=1, max_size=4), st.lists(letters, min_size=1, max_size=40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_memory_stays_within_the_stated_bits(several, written):
     monitor = Monitor(several)
     memory = monitor.start()
@@ -198,7 +198,7 @@ def in_reelays_words(f):
     st.recursive(oracle_atoms, oracle_grown, max_leaves=6),
     st.lists(st.sampled_from(["called", "said", "other"]), min_size=1, max_size=16),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_reelay_gives_the_same_verdicts(formula, kinds):
     reelay = pytest.importorskip("reelay")
     theirs = reelay.discrete_timed_monitor(pattern=in_reelays_words(formula), condense=False)

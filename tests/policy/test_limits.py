@@ -209,7 +209,7 @@ def event_of(written, at_ms, open_effects):
 
 @pytest.mark.long
 @given(st.lists(st.tuples(events, st.integers(0, 2_000)), max_size=40))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_no_sequence_of_events_passes_a_limit_or_keeps_the_run_from_ending(written):
     step, state = started(ANY)
     at_ms, open_effects, calls, yeses = 0, [], 0, set()
@@ -249,7 +249,7 @@ family_events = st.one_of(events, st.tuples(st.just("ask"), st.sampled_from([SUB
 
 @pytest.mark.long
 @given(st.lists(st.tuples(family_events, st.integers(0, 2_000)), max_size=40))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_sub_agents_cannot_pass_the_limits_of_the_agent_above(written):
     step, state = started(FAMILY)
     state, open_effects = step(FAMILY, state, UserSaid(0, "go"))

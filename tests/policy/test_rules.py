@@ -195,7 +195,7 @@ conditions = st.recursive(
 
 
 @given(conditions, st.lists(st.sampled_from([Fact("said"), Fact("called", "pay"), Fact("other")]), max_size=3))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_what_is_taken_out_or_narrowed_away_would_have_been_refused(condition, facts):
     try:
         watch = RuleGuard((guard("pay", condition),), AGENT)

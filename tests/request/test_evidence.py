@@ -6,7 +6,7 @@ import json
 from typing import Annotated, Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
@@ -337,7 +337,6 @@ def held_to(found):
     return {name: json.loads(text) for _, name, text in found.narrowed}
 
 
-@settings(deadline=None)
 @given(names, names, requests)
 def test_no_value_is_outside_the_schema_and_none_is_given_that_was_not_said(properties, required, request_text):
     found = evidence_of(made(properties, [n for n in required if n in properties]), request_text)
@@ -347,7 +346,6 @@ def test_no_value_is_outside_the_schema_and_none_is_given_that_was_not_said(prop
     assert set(found.given) <= held_to(found).keys()
 
 
-@settings(deadline=None)
 @given(st.text(max_size=80) | st.text("0123456789.,-+*/^=()[]{}'\"% aex", max_size=60))
 def test_no_request_is_too_strange(request_text):
     found = evidence_of(made(sorted(SCHEMAS), ["city", "floors", "rooms"]), request_text)
@@ -369,7 +367,6 @@ def test_a_list_whose_items_are_declared_elsewhere_is_left_alone():
     assert evidence_of(draw, "Draw (3, 4) and [5, 6].").narrowed == ()
 
 
-@settings(deadline=None)
 @given(names, requests)
 def test_the_same_request_says_the_same(properties, request_text):
     assert evidence_of(made(properties, properties), request_text) == evidence_of(
@@ -377,7 +374,6 @@ def test_the_same_request_says_the_same(properties, request_text):
     )
 
 
-@settings(deadline=None)
 @given(requests, st.integers(0, 1000))
 def test_settled_evidence_holds_each_open_argument_to_one_of_its_parts(request_text, seed):
     found = evidence_of(made(["city", "guest"], ["city", "guest"]), request_text)
@@ -388,7 +384,6 @@ def test_settled_evidence_holds_each_open_argument_to_one_of_its_parts(request_t
         assert value in [candidate.value for candidate in each.candidates]
 
 
-@settings(deadline=None)
 @given(st.permutations([3, 14, 15, 92]))
 def test_each_number_goes_to_one_argument_while_there_is_one_for_each(numbers):
     @tool(idempotent=True)

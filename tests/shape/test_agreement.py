@@ -83,7 +83,7 @@ def agree(data: st.DataObject) -> None:
             assert shape.encode(shape.decode(written)) == written
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=100, suppress_health_check=QUIET)
 @given(st.data())
 def test_decoder_schema_and_judge_let_the_same_values_through(data: st.DataObject) -> None:
     agree(data)
@@ -91,7 +91,7 @@ def test_decoder_schema_and_judge_let_the_same_values_through(data: st.DataObjec
 
 @pytest.mark.slow
 @pytest.mark.parametrize("thousand", range(10))
-@settings(max_examples=1_000, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=1_000, suppress_health_check=QUIET)
 @given(data=st.data())
 def test_decoder_schema_and_judge_agree_on_ten_thousand_types(data: st.DataObject, thousand: int) -> None:
     agree(data)

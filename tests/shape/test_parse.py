@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeagent.errors import ShapeError
@@ -62,7 +62,6 @@ def test_a_text_that_could_be_read_in_two_ways_is_refused(text: str | bytes, rea
         parse(text)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=40) | st.text(max_size=40).map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_any_bytes_are_a_value_or_a_shape_error(text: bytes) -> None:
     try:
@@ -71,7 +70,6 @@ def test_any_bytes_are_a_value_or_a_shape_error(text: bytes) -> None:
         assert str(error).startswith("not readable as JSON: ")
 
 
-@settings(deadline=None)
 @given(st.text(alphabet='{}[]":,ab\\ ', max_size=14))
 def test_a_text_made_of_structure_is_a_value_or_a_shape_error(text: str) -> None:
     try:

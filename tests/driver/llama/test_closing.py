@@ -30,7 +30,7 @@ SHORTEST_MAX = 400
 def test_every_type_has_a_short_end(engine: Engine, grammars: Grammars, kind: GrammarEngine) -> None:
     ours = grammars if kind == "llguidance" else Grammars(engine, kind)
 
-    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=40, suppress_health_check=list(HealthCheck))
     @given(data=st.data())
     def every(data: st.DataObject) -> None:
         shape = shape_of(data.draw(TYPES, label="type"))
