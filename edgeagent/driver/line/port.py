@@ -107,7 +107,7 @@ class SerialPort:
         self._wake = os.pipe()
         self._ours = {each: file_behind(each) for each in (*self._wake, descriptor_of(self._line)) if each >= 0}
         self._note(f"opened {place}", told=bool(self.moments))
-        self._thread = threading.Thread(target=self._own, name=f"port {place}", daemon=True)
+        self._thread = threading.Thread(target=self._own, args=(self._wake[0],), name=f"port {place}", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -260,11 +260,11 @@ class SerialPort:
 
     # -- the thread that owns the line
 
-    def _own(self) -> None:
+    def _own(self, wake: int) -> None:
         because = "closed"
         try:
             if hasattr(self._line, "fileno") and descriptor_of(self._line) >= 0:
-                self._serve_descriptor(descriptor_of(self._line))
+                self._serve_descriptor(descriptor_of(self._line), wake)
             else:
                 self._serve_polling()
         except FOREIGN as error:
@@ -277,16 +277,15 @@ class SerialPort:
         """Whether no tool has closed this descriptor of ours; its number may be another file's by then."""
         return descriptor not in self._ours or file_behind(descriptor) == self._ours[descriptor]
 
-    def _serve_descriptor(self, descriptor: int) -> None:
-        assert self._wake is not None
+    def _serve_descriptor(self, descriptor: int, wake: int) -> None:
         while not self._closing:
             waiting = [descriptor] if self._outgoing else []
             idle_s = QUIET_S if self._redactor else None
-            readable, writable, _ = select.select([descriptor, self._wake[0]], waiting, [], idle_s)
-            if self._wake[0] in readable:
-                os.read(self._wake[0], 4_096)
-            if not self._is_ours(descriptor):
+            readable, writable, _ = select.select([descriptor, wake], waiting, [], idle_s)
+            if not (self._is_ours(descriptor) and self._is_ours(wake)):
                 raise OSError(errno.EBADF, "a tool closed the line's descriptor")
+            if wake in readable:
+                os.read(wake, 4_096)
             if descriptor in readable:
                 with contextlib.suppress(BlockingIOError):
                     self._take_in(_nonempty(os.read(descriptor, PORTION_BYTES)))
