@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from edgeagent.codec.frames import Skipped
 from edgeagent.codec.jsonrpc import INVALID_REQUEST, METHOD_NOT_FOUND, Fault, Notification, refusal_of
 from edgeagent.core.text import shown
+from edgeagent.doors.acp.house import House
 from edgeagent.doors.acp.messages import (
     VERSION,
     ClientCapabilities,
@@ -26,7 +27,6 @@ from edgeagent.doors.acp.messages import (
     SetMode,
     read,
 )
-from edgeagent.doors.acp.opening import Opening
 from edgeagent.driver.peer import Call, Peer, Refused
 from edgeagent.errors import EdgeAgentError
 from edgeagent.version import __version__
@@ -51,13 +51,13 @@ class AcpDoor:
 
     def __init__(
         self,
-        opening: Opening,
+        house: House,
         incoming: int,
         write: Callable[[memoryview], int | None],
         tell: Callable[[str], None],
     ) -> None:
         """`tell` takes a sentence for the operator."""
-        self._opening, self._tell = opening, tell
+        self._house, self._tell = house, tell
         self._peer = Peer(incoming, write, self, cancels="$/cancel_request")
         self._work: queue.SimpleQueue[tuple[Call | None, Any] | None] = queue.SimpleQueue()
         self._prompts: dict[str, Call] = {}
@@ -164,5 +164,5 @@ class AcpDoor:
             from edgeagent.doors.acp.sessions import Sessions  # It brings the runtime, for which nobody need wait yet.
 
             assert self._client is not None, "nothing is asked before the client has said what it can"
-            self._sessions = Sessions(self._opening, self._client, self._peer, self._tell)
+            self._sessions = Sessions(self._house, self._client, self._peer, self._tell)
         return self._sessions

@@ -22,6 +22,7 @@ from edgeagent.core.state import is_resting
 from edgeagent.core.text import shown
 from edgeagent.core.values import Outcome
 from edgeagent.doors.acp.client import OFFERS, Client, offered
+from edgeagent.doors.acp.house import House
 from edgeagent.doors.acp.messages import (
     NO_SUCH_SESSION,
     ClientCapabilities,
@@ -33,19 +34,13 @@ from edgeagent.doors.acp.messages import (
     SetMode,
     words_of,
 )
-from edgeagent.doors.acp.opening import Opening
 from edgeagent.doors.acp.session import DOOR, MODES, EditorDoor
 from edgeagent.driver.peer import BUSY, Call, Peer, Refused
 from edgeagent.errors import ConfigError, TraceError
 from edgeagent.runtime.answer import TOO_MANY, Answer
-from edgeagent.runtime.config import state_root
 from edgeagent.runtime.folder import find_directory, read_about
-from edgeagent.runtime.model import load_model
-from edgeagent.runtime.open import OpenRequest, settings_of
 from edgeagent.runtime.owner import EDITOR_NAME, OWNER_NAME, Owner, owners, write_owner
-from edgeagent.runtime.serve import Service
 from edgeagent.runtime.session import Session
-from edgeagent.runtime.wiring import load_agent
 
 OPEN_MAX = 32
 """Sessions that are open at once; each has a thread. Those above are put down when they rest."""
@@ -58,21 +53,15 @@ FOLDERS_MAX = 32
 class Sessions:
     """The sessions of one editor, over one loaded model."""
 
-    def __init__(
-        self, opening: Opening, capabilities: ClientCapabilities, peer: Peer, tell: Callable[[str], None]
-    ) -> None:
-        """Load agent and model. Raises ConfigError, ShapeError, GrammarError and ModelError."""
-        request = OpenRequest(agent=opening.agent, **opening.options)
-        settings = settings_of(request)
+    def __init__(self, house: House, capabilities: ClientCapabilities, peer: Peer, tell: Callable[[str], None]) -> None:
+        """Load agent and model, if no other client has. Raises ConfigError, ShapeError, GrammarError and ModelError."""
+        loaded, opening = house.loaded(), house.opening
         self._opening, self._peer, self._tell = opening, peer, tell
-        self._root = state_root(settings)
-        self._agent = load_agent(opening.agent)
+        self._root, self._agent, self._service = loaded.root, loaded.agent, loaded.service
         self._tools = offered(capabilities, opening.offers)
         if twice := set(OFFERS.values()) & {tool.name for tool in self._agent.tools}:
             name = min(twice)
             raise ConfigError(f"agent {self._agent.name} has a tool called {name}, as the editor's is: rename it")
-        self._model = load_model(settings.model, shared=True, verbose=request.verbose)
-        self._service = Service(self._model, state=self._root)
         self._owners = owners(self._root, EDITOR_NAME)
         self._doors: dict[str, EditorDoor] = {}
         """Those that are open, the one that was wanted last at the end."""
@@ -105,8 +94,8 @@ class Sessions:
 
     def close(self) -> None:
         """Put all down; what is outstanding is taken up when its session is loaded again."""
-        self._service.close()
-        self._model.close()
+        for name in list(self._doors):
+            self._put_down(name)
 
     # -- begun and loaded ------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from edgeagent.doors.acp.door import AcpDoor
+from edgeagent.doors.acp.house import House
 from edgeagent.doors.acp.opening import CLIENT_TOOLS, Opening
 from edgeagent.doors.cli.printed import prints_told
 from edgeagent.doors.cli.terminal import tell
@@ -50,8 +51,8 @@ def acp(agent: str, offers: tuple[str, ...], **options: Any) -> int:
     if not file.is_file():
         raise ConfigError(f"{file}: no such agent file; give FILE.py or FILE.py:NAME")
     opening = Opening(agent, offers, options)
-    with stdio_kept() as (incoming, write), prints_told():
-        door = AcpDoor(opening, incoming, write, lambda text: tell(f"edgeagent: {text}", err=True))
+    with stdio_kept() as (incoming, write), prints_told(), House(opening) as house:
+        door = AcpDoor(house, incoming, write, lambda text: tell(f"edgeagent: {text}", err=True))
         before = {each: signal.signal(each, lambda *_: door.stop()) for each in (signal.SIGTERM, signal.SIGINT)}
         try:
             door.run()

@@ -12,6 +12,7 @@ from functools import partial
 import pytest
 
 from edgeagent.doors.acp.door import AcpDoor
+from edgeagent.doors.acp.house import House
 from edgeagent.doors.acp.opening import Opening
 from tests.doors.acp.garden import SENSOR, VALVE, Garden
 
@@ -26,7 +27,8 @@ class Wire:
         (self._in, self.send_to), (self._from, self._out) = os.pipe(), os.pipe()
         script, state = garden.folder / "script.json", garden.folder / "state"
         opening = Opening(str(garden.folder / "garden.py"), (), {"model": f"script:{script}", "state": state})
-        self.door = AcpDoor(opening, self._in, partial(os.write, self._out), self.told.append)
+        self.house = House(opening)
+        self.door = AcpDoor(self.house, self._in, partial(os.write, self._out), self.told.append)
         self.thread = threading.Thread(target=self.door.run)
         self.thread.start()
         self.lines = os.fdopen(self._from, "rb")
@@ -66,6 +68,7 @@ class Wire:
         os.close(self.send_to)
         self.thread.join(SOON)
         assert not self.thread.is_alive()
+        self.house.close()
         for each in (self._in, self._out):
             os.close(each)
         self.lines.close()
