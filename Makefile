@@ -54,7 +54,7 @@ remote-test: $(READY) ## Ask real servers on loopback and hostile ones; look for
 
 host-test: $(READY) ## Drive the doors for programs with peers that nobody here wrote: ACP's Python SDK, acpx
 	@PYTHON=$(abspath $(PY)) tests/doors/acp/setup.sh
-	HOST_TEST=1 $(PY) -m pytest tests/driver/test_peer.py tests/doors/test_stdio.py tests/doors/acp
+	HOST_TEST=1 $(PY) -m pytest tests/driver/test_peer.py tests/doors/test_stdio.py tests/doors/acp tests/doors/host
 
 prove: $(READY) ## Compare the rules' monitors with their definition, exhaustively; says how many verdicts
 	@$(PY) -m tests.policy.prove

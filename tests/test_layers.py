@@ -82,6 +82,7 @@ VERBS_OF_ROOMS = {
     "acp/messages.py": {"codec", "driver"},
     "acp/session.py": {"driver"},
     "acp/sessions.py": {"codec", "driver"},
+    "host/sessions.py": {"codec", "driver"},
     "cli/check.py": {"codec", "grammar", "models", "shape"},  # looks into every room before anything runs
     "cli/console.py": {"driver"},  # a person at a line; there is no agent
     "cli/device.py": {"driver"},

@@ -50,6 +50,10 @@ def offered(capabilities: ClientCapabilities, offers: tuple[str, ...]) -> tuple[
     return tuple(tool for name, tool in OFFERS.items() if name in offers and can[name])
 
 
+class ClientFailed(Exception):
+    """The client answered with an error: the tool's failure, in the client's words."""
+
+
 class Client:
     """The client, as the tools of one session ask it."""
 
@@ -57,6 +61,7 @@ class Client:
         """`session` says its id, `folders` are where its paths may lead; the first is where they begin."""
         self._peer, self._session, self._folders = peer, session, folders
         self._running: dict[str, None] = {}
+        self._asked: dict[int | str, Asked] = {}
         self.on_terminal: Callable[[dict[str, Any], str], None] = lambda arguments, terminal: None
 
     def tools(self, names: tuple[str, ...]) -> tuple[Tool, ...]:
@@ -81,20 +86,33 @@ class Client:
             if name in names
         )
 
-    def stop_commands(self) -> None:
-        """End what runs in the client's terminal: its turn is over."""
+    def asked_for(self, method: str, params: dict[str, Any], seconds: float) -> Any:
+        """What the client answers to a request for this session. Raises ClientFailed and DriverUnavailable."""
+        asked = self._ask(method, params)
+        self._asked[asked.id] = asked
+        try:
+            return asked.wait(seconds)
+        except Refused as error:
+            raise ClientFailed(str(error)) from None
+        finally:
+            self._asked.pop(asked.id, None)
+
+    def stop(self) -> None:
+        """End what the client does for this session's turn, which is over."""
         for terminal in tuple(self._running):
             self._ask("terminal/kill", {"terminalId": terminal})
+        for asked in tuple(self._asked.values()):
+            asked.give_up("its turn was cancelled")
 
     # -- files -----------------------------------------------------------------------------------------------------
 
     def _read_file(self, arguments: dict[str, Any]) -> str:
-        asked = self._ask("fs/read_text_file", arguments | {"path": self._path(arguments["path"])})
-        file: FileText = _as(FileText, asked.wait(FILE_S))
+        given = arguments | {"path": self._path(arguments["path"])}
+        file: FileText = _as(FileText, self.asked_for("fs/read_text_file", given, FILE_S))
         return file.content
 
     def _write_file(self, arguments: dict[str, Any]) -> str:
-        self._ask("fs/write_text_file", arguments | {"path": self._path(arguments["path"])}).wait(FILE_S)
+        self.asked_for("fs/write_text_file", arguments | {"path": self._path(arguments["path"])}, FILE_S)
         return "written"
 
     def _path(self, named: str) -> str:

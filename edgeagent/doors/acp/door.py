@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from edgeagent.codec.frames import Skipped
 from edgeagent.codec.jsonrpc import INVALID_REQUEST, METHOD_NOT_FOUND, Fault, Notification, refusal_of
@@ -49,6 +49,9 @@ KINDS: dict[str, type] = {
 class AcpDoor:
     """One client, from its first message to its last."""
 
+    kinds: ClassVar[Mapping[str, type]] = KINDS
+    """What may be asked, beside `initialize`."""
+
     def __init__(
         self,
         house: House,
@@ -87,12 +90,12 @@ class AcpDoor:
             return call.answer(self._initialized(read(Initialize, call.params)))
         if call.method == "authenticate":
             raise Refused(METHOD_NOT_FOUND, "this agent asks nobody to authenticate")
-        if call.method not in KINDS:
-            known = ", ".join(("initialize", *KINDS))
+        if call.method not in self.kinds:
+            known = ", ".join(("initialize", *self.kinds))
             raise Refused(METHOD_NOT_FOUND, f"no method {shown(call.method[:80])!r} here; there are: {known}")
         if self._client is None:
             raise Refused(INVALID_REQUEST, "send initialize first")
-        params: Any = read(KINDS[call.method], call.params)
+        params: Any = read(self.kinds[call.method], call.params)
         if isinstance(params, Prompt):
             self._begin_prompt(params.session_id, call)
         self._work.put((call, params))
@@ -161,8 +164,11 @@ class AcpDoor:
     def _loaded(self) -> Sessions:
         """The sessions; agent and model are loaded first. Raises what is wrong with them, each time it is tried."""
         if self._sessions is None:
-            from edgeagent.doors.acp.sessions import Sessions  # It brings the runtime, for which nobody need wait yet.
-
             assert self._client is not None, "nothing is asked before the client has said what it can"
-            self._sessions = Sessions(self._house, self._client, self._peer, self._tell)
+            self._sessions = self._begun(self._client)
         return self._sessions
+
+    def _begun(self, client: ClientCapabilities) -> Sessions:
+        from edgeagent.doors.acp.sessions import Sessions  # It brings the runtime, for which nobody need wait yet.
+
+        return Sessions(self._house, client, self._peer, self._tell)

@@ -54,11 +54,16 @@ class EditorDoor(QuietDoor):
         """Which modes there are, and which holds."""
         return {"currentModeId": self.mode, "availableModes": list(MODES)}
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody wants to be told of it while it rests."""
+        return False
+
     def cancel(self) -> None:
-        """Stop the turn that runs, and what runs for it in the editor's terminal."""
+        """Stop the turn that runs, and what the editor does for it."""
         if self.session is not None:
             self.session.cancel("cancelled in the editor")
-            self.client.stop_commands()
+            self.client.stop()
 
     # -- the door --------------------------------------------------------------------------------------------------
 

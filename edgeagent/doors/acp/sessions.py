@@ -17,6 +17,7 @@ from typing import Any, assert_never
 from msgspec.structs import replace
 
 from edgeagent.codec.jsonrpc import INVALID_PARAMS
+from edgeagent.core.agent import Tool
 from edgeagent.core.outside import PIPED
 from edgeagent.core.state import is_resting
 from edgeagent.core.text import shown
@@ -52,6 +53,8 @@ FOLDERS_MAX = 32
 
 class Sessions:
     """The sessions of one editor, over one loaded model."""
+
+    _door_type = EditorDoor
 
     def __init__(self, house: House, capabilities: ClientCapabilities, peer: Peer, tell: Callable[[str], None]) -> None:
         """Load agent and model, if no other client has. Raises ConfigError, ShapeError, GrammarError and ModelError."""
@@ -140,9 +143,14 @@ class Sessions:
 
     def _door_of(self, name: str, folders: tuple[str, ...], tools: tuple[str, ...], *, shows: bool) -> EditorDoor:
         client = Client(self._peer, lambda: door.name, folders)
-        agent = dataclasses.replace(self._agent, tools=(*self._agent.tools, *client.tools(tools)))
-        door = EditorDoor(self._peer, client, agent, name, shows=shows)
+        more = (*client.tools(tools), *self._more_tools(client))
+        agent = dataclasses.replace(self._agent, tools=(*self._agent.tools, *more))
+        door = self._door_type(self._peer, client, agent, name, shows=shows)
         return door
+
+    def _more_tools(self, client: Client) -> tuple[Tool, ...]:
+        """What a session's agent is given beside its own tools and the editor's."""
+        return ()
 
     def _open(self, door: EditorDoor, first: Callable[[Session], None], **more: Any) -> None:
         self._make_room()
@@ -235,7 +243,8 @@ class Sessions:
         if len(self._doors) < OPEN_MAX:
             return None
         for name, door in self._doors.items():
-            if door.session is not None and is_resting(door.session.state) and not door.session.state.timers:
+            state = None if door.session is None else door.session.state
+            if state is not None and is_resting(state) and not state.timers and not door.is_watched:
                 return self._put_down(name)
         raise Refused(BUSY, f"{OPEN_MAX} sessions are open and at work; close one, or wait")
 
