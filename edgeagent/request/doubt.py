@@ -9,6 +9,7 @@ import math
 
 from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED
 from edgeagent.request.clauses import divisions
+from edgeagent.request.explained import is_alike
 from edgeagent.request.lexical import stem, stems, words_of
 from edgeagent.request.mood import denied_in, is_qualified, is_question, is_report
 from edgeagent.request.parts.strange import GENERIC
@@ -43,6 +44,8 @@ def doubt_of(request: str, call: PlannedCall, tools: Tools) -> str:
     if other := _either(request, call, tools):
         named = [each.replace("_", " ") for each in (call.tools[0], other)]
         return sentences.which_tool.format(tools=sentences.or_.join(named))
+    if _is_strange(call, tools):
+        return sentences.shall_i_although.format(call=in_words(call, sentences))
     is_spoken_of = dict(tools.spoken_of(request))[call.tools[0]] > 0 or _leads(call)
     if is_spoken_of and not (is_question(request) or is_qualified(request) or is_report(request)):
         return ""
@@ -56,13 +59,22 @@ def _is_order(request: str, call: PlannedCall, tools: Tools) -> bool:
     """Whether a request that a tool that only reads would answer orders something else, as far as one can tell."""
     if is_question(request):
         return False
-    if is_qualified(request) or polarity_of(request) is not None:
+    if is_qualified(request) or polarity_of(request) is not None or call.evidence.explained.undone:
         return True
     first, spelled = next(iter(stems(request)), ""), words_of(request)
     is_verb = bool(spelled) and stem(spelled[0]) == first and (first in OPPOSITES or first not in GENERIC)
     if is_short(call) and (call.evidence.has_unused or (is_verb and not tools.has(call.tools[0], first))):
         return True
     return not (act_of(request) == "read" or _is_clear(call))
+
+
+def _is_strange(call: PlannedCall, tools: Tools) -> bool:
+    """Whether the tool explains of what is ordered only where and how much, and not what."""
+    found = call.evidence.explained
+    if found.has_thing:
+        return False
+    strange = {stem for word in call.evidence.strange for stem in stems(word) if not is_alike(stem, tools.about)}
+    return bool(found.undone or found.unmeant or strange)
 
 
 def is_short(call: PlannedCall) -> bool:

@@ -17,6 +17,7 @@ from edgeagent.core.from_user import Narrowed
 from edgeagent.core.values import canonical_json
 from edgeagent.request.contrast import SEVERAL_MAX
 from edgeagent.request.evidence import FREE, LEFT_OUT, Evidence, Open
+from edgeagent.request.explained import explained
 from edgeagent.request.language import ENGLISH, SentenceTable, word_set
 from edgeagent.request.lexical import kin, stem, stem_set, stems, weighted_texts, words_of
 from edgeagent.request.mood import points_back
@@ -99,6 +100,7 @@ def _with_left_over(found: Evidence, tool: Tool, reading: Reading, pieces: Piece
     asked = tuple(dict.fromkeys(stems(request)))
     known = {word for text, _ in weighted_texts(tool) if text != request for word in stems(text)}
     strange = _strange(reading, pieces, found.narrowed, known)
+    texts = [(row[0].begin, row[0].end) for row in pieces.texts.values() if row]
     unused = [] if found.missing else [*_unused(reading, pieces, found.narrowed), *_in_a_list(reading, pieces, strange)]
     return replace(
         found,
@@ -107,6 +109,11 @@ def _with_left_over(found: Evidence, tool: Tool, reading: Reading, pieces: Piece
         unknown=tuple(word for word in asked if word not in known and not kin(word) & known),
         has_unused=bool(unused),
         strange=tuple(dict.fromkeys(each.folded for each in strange)),
+        explained=explained(
+            tool,
+            [word for word in reading.said.words if not any(b < word.end and word.begin < e for b, e in texts)],
+            {word for _, _, text in found.narrowed for word in stems(text)},
+        ),
         needs=tuple(each.name for each in reading.arguments.values() if each.required),
     )
 

@@ -84,10 +84,13 @@ class PatternTable(Table, frozen=True):
 
 
 class VerbTable(Table, frozen=True):
-    """Verbs by what they ask for; weak ones say little of a request, and particles make another verb of one."""
+    """Verbs by what they ask for; weak ones say little of a request, light ones nothing of what is to be done;
+    particles make another verb of one, and places are opposites that say where or how much."""
 
     acts: dict[Act, str]
     weak: str
+    light: str
+    places: str
     polite: str
     particles: str
 

@@ -319,7 +319,7 @@ def _taking_all(request: str, chosen: Chosen, evidence: Evidence, tools: Tools) 
 def _is_order_to_read(request: str, chosen: Chosen, evidence: Evidence, tools: Tools) -> bool:
     """Whether a tool that reads is chosen for an order that names what the tool does not know, or says on or off."""
     is_read = all(tools.by_name[name].effect == "read" for name in chosen.tools)
-    is_told = len(evidence.asked) <= SHORT_WORDS_MAX and bool(evidence.strange)
+    is_told = len(evidence.asked) <= SHORT_WORDS_MAX and bool(evidence.strange or evidence.explained.undone)
     return is_read and not is_question(request) and (is_told or polarity_of(request) is not None)
 
 

@@ -39,14 +39,15 @@ class Tools:
     acts: Mapping[str, frozenset[Act]]
     meaning: Meaning | None = None
     """What compares a request with what they are for, if there is an embedder."""
+    about: frozenset[str] = frozenset()
+    """The stems of what the agent is said to be: what it is given with, and not what it can do."""
 
     @classmethod
-    def of(cls, tools: Iterable[Tool], meaning: Meaning | None = None) -> Tools:
-        """The tools of one agent, all of which may be called."""
+    def of(cls, tools: Iterable[Tool], meaning: Meaning | None = None, about: str = "") -> Tools:
+        """The tools of one agent, all of which may be called; `about` is what it is told to be."""
         by_name = {each.name: each for each in tools}
-        return cls(
-            by_name, Lexicon.of(by_name.values()), {name: acts_of(each) for name, each in by_name.items()}, meaning
-        )
+        acts = {name: acts_of(each) for name, each in by_name.items()}
+        return cls(by_name, Lexicon.of(by_name.values()), acts, meaning, frozenset(stems(about)))
 
     def only(self, names: Iterable[str]) -> Tools:
         """Those of these names, in their order."""
