@@ -44,9 +44,8 @@ def doubt_of(request: str, call: PlannedCall, tools: Tools) -> str:
     if other := _either(request, call, tools):
         named = [each.replace("_", " ") for each in (call.tools[0], other)]
         return sentences.which_tool.format(tools=sentences.or_.join(named))
-    if _is_strange(call, tools):
-        return sentences.shall_i_although.format(call=in_words(call, sentences))
     is_spoken_of = dict(tools.spoken_of(request))[call.tools[0]] > 0 or _leads(call)
+    is_spoken_of = is_spoken_of and not _is_strange(call, tools)
     if is_spoken_of and not (is_question(request) or is_qualified(request) or is_report(request)):
         return ""
     if any(tools.has(call.tools[0], word) for word in denied_in(request)):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from edgeagent.core.from_user import Narrowed
 from edgeagent.core.values import canonical_json
-from edgeagent.request.explained import Explained
+from edgeagent.request.explained import ALL_EXPLAINED, Explained
 from edgeagent.request.lexical import stems
 from edgeagent.request.parts.assign import LEAD_MAX, Candidate, dealt
 
@@ -57,7 +57,7 @@ class Evidence:
     """Whether a number or a time is said that no argument takes."""
     strange: tuple[str, ...] = ()
     """Words that name something of which neither the tool nor any value speaks."""
-    explained: Explained = Explained()
+    explained: Explained = ALL_EXPLAINED
     """What of it the tool explains, of an order."""
     needs: tuple[str, ...] = ()
     """The arguments that must be given."""

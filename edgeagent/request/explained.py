@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from edgeagent.core.agent import Tool
-from edgeagent.request.language import ENGLISH
+from edgeagent.request.language import ENGLISH, word_set
 from edgeagent.request.lexical import is_prefix, kin, options_in, purpose, stem_set, stems
 from edgeagent.request.parts.strange import GENERIC
 from edgeagent.request.parts.words import ARTICLES, Word
@@ -28,8 +28,14 @@ _PARTICLES = frozenset(("up", "down"))
 """Beside a verb that is known they say nothing new: `heat it up`."""
 
 
-_VAGUE = GENERIC - _DOING - _LIGHT
+_VAGUE = GENERIC - _DOING - _LIGHT - stem_set(ENGLISH.verbs.places)
 """Words that name no thing."""
+
+
+FORM_CHARS = 4
+"""The letters of a word that is short for longer ones, but of no others."""
+
+_ENDINGS = word_set("er ers or ors ing ings ed ion ions y al s es en ness ment")
 
 
 class Explained(NamedTuple):
@@ -45,6 +51,9 @@ class Explained(NamedTuple):
     has_thing: bool = False
 
 
+ALL_EXPLAINED = Explained(has_thing=True)
+
+
 def explained(tool: Tool, said: Sequence[Word], values: Collection[str]) -> Explained:
     """What the tool explains of these words. `values` are the stems of what its arguments got."""
     own = own_words(tool)
@@ -52,7 +61,7 @@ def explained(tool: Tool, said: Sequence[Word], values: Collection[str]) -> Expl
     behind = {place for place, word in enumerate(said) if place and said[place - 1].folded in ARTICLES}
     things = {id(said[place]) for place in behind}
     doing = [word for word in words if id(word) not in things and _does(word, is_first=word is words[0])]
-    known = values | _of_tool(tool)
+    known = _of_tool(tool) | set(values)
     undone = [word.stem for word in doing if not _is_known(word, known)]
     if len(undone) < len(doing):
         undone = [each for each in undone if each not in _PARTICLES]
@@ -75,7 +84,14 @@ def own_words(tool: Tool) -> frozenset[str]:
 def is_alike(word: str, known: Iterable[str]) -> bool:
     """Whether a stem is one of these, means about the same, or is a part of one."""
     known = set(known)
-    return word in known or any(is_prefix(word, each) for each in known) or bool(kin(word) & known)
+    return word in known or any(_is_form(word, each) for each in known) or bool(kin(word) & known)
+
+
+def _is_form(one: str, other: str) -> bool:
+    """Whether one word is a form of the other, or short for it: `heater` of heat, `temp`; a window is none of wind."""
+    short, long = sorted((one, other), key=len)
+    behind = long[len(short) :]
+    return is_prefix(one, other) and (len(short) > FORM_CHARS or len(behind) > FORM_CHARS or behind in _ENDINGS)
 
 
 def _is_known(word: Word, known: Collection[str]) -> bool:

@@ -26,7 +26,7 @@ from edgeagent.request.parts.dates import is_negative, is_past, speaks_of_time
 from edgeagent.request.parts.declared import Argument
 from edgeagent.request.parts.lists import OPTIONS
 from edgeagent.request.parts.numbers import OUTSIDE, OWN, in_unit_of, is_foreign, number_weight
-from edgeagent.request.parts.options import named_options, yes_or_no
+from edgeagent.request.parts.options import named_options, switched, yes_or_no
 from edgeagent.request.parts.strange import strange_words
 from edgeagent.request.parts.units import UNITS
 from edgeagent.request.parts.words import ARTICLES, PREPOSITIONS, Word
@@ -75,7 +75,7 @@ def evidence_of(tool: Tool, request: str, held: Mapping[str, Any] = NOT_HELD) ->
             questions.append(finding.question)
             narrowed += [(tool.name, argument.name, canonical_json(left))] if isinstance(left, dict) else []
             continue
-        if finding.question:
+        if finding.question or (is_careful and left is None and not is_required and argument.kind in ("form", "date")):
             left = False  # An option that nobody has named is left out.
         if left is None or (left is False and is_required):
             why.append((argument.name, FREE))
@@ -260,6 +260,7 @@ def _one(candidate: Candidate) -> _Finding:
 def _of_options(reading: Reading, argument: Argument) -> _Finding:
     options = argument.schema["enum"]
     named = named_options(options, reading.request) or options_for(act_of(reading.request), options)
+    named = named or switched(options, reading.request)
     if named:
         return _Finding({"enum": named}, "named")
     return _Finding(

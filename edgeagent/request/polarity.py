@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import pairwise
 
 from edgeagent.core.agent import Tool
 from edgeagent.request.language import ENGLISH
@@ -57,6 +59,8 @@ def is_opposite(tool: Tool, request: str) -> bool:
     """Whether the tool's name has the opposite of a word of the request, and the tool no word for what is asked."""
     named, asked = set(stems(tool.name)), set(stems(request))
     against = {word for word in asked for other in OPPOSITES.get(word, ()) if other in named}
+    if _is_off(tool, request) or _is_in(tool, request):
+        return True
     wanted = polarity_of(request)
     if not against and wanted is not None and not named & (_ON if wanted else _OFF):
         against = named & (_OFF if wanted else _ON)
@@ -66,6 +70,22 @@ def is_opposite(tool: Tool, request: str) -> bool:
     told = set(words_of(tool.description)) | {word for name in _properties(tool) for word in words_of(name)}
     does_both = bool(asked & own & (_ON | _OFF | OPPOSITES.keys())) or bool({"on", "off"} <= told)
     return not does_both
+
+
+def _is_off(tool: Tool, request: str) -> bool:
+    """Whether what the tool does is wanted off: "child lock off" is no wish to lock."""
+    does = set(stems(tool.name)[:1]) & (_ON | _OFF)
+    takes = any(is_neutral(frozenset(words_of(name))) for name in _properties(tool))
+    return not takes and any(word == "off" and stem(one) in does for one, word in pairwise(words_of(request)))
+
+
+def _is_in(tool: Tool, request: str) -> bool:
+    """Whether the tool takes something out of what the request wants it in: `out_of_service`."""
+    match = re.search(r"\bout of (\w+)", " ".join(words_of(tool.name)))
+    if match is None:
+        return False
+    said = " ".join(words_of(request))
+    return f"out of {match[1]}" not in said and re.search(rf"\b(?:in|into) {re.escape(match[1])}\b", said) is not None
 
 
 def counterpart(tool: Tool, tools: Iterable[Tool]) -> tuple[Tool, str] | None:

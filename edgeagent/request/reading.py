@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from edgeagent.core.agent import Tool
@@ -52,7 +53,9 @@ _NO_TIMES = ("x", "12", "a-1", "12:99:99")
 _SECONDS = {"time": 1, "days": 86_400}
 """How many seconds the first unit of a kind has."""
 
-_EACH = re.compile(r"\b(?:each|every) (second|minute|hour)\b", re.IGNORECASE)
+_EACH = re.compile(
+    r"\b(?:each|every) (?:single )?(second|minute|hour|day|week)s?\b|\b(hour|dai|week)ly\b", re.IGNORECASE
+)
 
 OPTION, OF_ITS_FORM = "option", "of its form"
 
@@ -196,8 +199,15 @@ def _readings(reading: Reading, when: When, now: datetime | None) -> Iterator[st
     yield from (*exactly(when), *exactly(coming(when, now)))
     alone = replace(when, day=None, offset="")
     is_next = when.day is not None and coming(alone, now).day == when.day
-    if when.day is not None and (is_next or any(is_of_day(each) for each in reading.of_kind("date"))):
+    is_dealt = any(is_of_day(each) for each in reading.of_kind("date")) or _is_an_option(reading, when)
+    if is_dealt or (when.day is not None and is_next):
         yield from exactly(alone)
+
+
+def _is_an_option(reading: Reading, when: When) -> bool:
+    """Whether the day of a time is what one of the options names: `every Monday at 7`."""
+    options = {word for each in reading.of_kind("option") for option in each.schema["enum"] for word in stems(option)}
+    return bool(options & set(stems(when.text)))
 
 
 def _lengths_of(reading: Reading, taken: Sequence[Candidate]) -> dict[str, Candidate]:
@@ -207,13 +217,19 @@ def _lengths_of(reading: Reading, taken: Sequence[Candidate]) -> dict[str, Candi
     told = [
         (each.begin, each.end, each.value * each.unit.factor * _SECONDS[each.unit.kind]) for each in said if each.unit
     ]
-    told += [(match.start(), match.end(), UNITS[stem(match[1])].factor) for match in _EACH.finditer(reading.request)]
+    told += [(match.start(), match.end(), _of_each(match[1] or match[2])) for match in _EACH.finditer(reading.request)]
     rows: dict[str, list[Candidate]] = {}
     for argument in sorted(wanted, key=lambda each: not each.required)[: len(told)]:
         row = [Candidate(iso_length(seconds), begin, end, OWN, "length") for begin, end, seconds in told]
         row = [each for each in row if fits(argument, each.value) and not any(each.overlaps(t) for t in taken)]
         rows |= {argument.name: row} if row else {}
     return _apart({name: rows[name] for name in reading.arguments if name in rows})
+
+
+def _of_each(word: str) -> Decimal:
+    """How many seconds are in what something is done in each of."""
+    unit = UNITS[stem("day" if word.casefold() == "dai" else word.casefold())]
+    return unit.factor * _SECONDS[unit.kind]
 
 
 def _day(argument: Argument, when: When) -> Candidate | None:

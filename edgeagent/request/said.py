@@ -243,7 +243,9 @@ def _worded(
     for piece in pieces:
         if left and left[0][0] <= piece.begin and not piece.text.isspace():
             found.append(Piece(left.pop(0)[1], piece.begin, piece.begin))
-        found.append(piece if piece.is_done else piece._replace(text=_in_english(piece.text, spoken, knows)))
+        found.append(
+            piece if piece.is_done else piece._replace(text=_in_english(piece.text, spoken, knows, begins=not found))
+        )
     return found
 
 
@@ -262,9 +264,10 @@ def _respelled(request: str, words: Collection[str]) -> list[Piece]:
     return [*found, Piece(request[at:], at, len(request), True)]
 
 
-def _in_english(text: str, spoken: Tongue, knows: Callable[[str], bool]) -> str:
+def _in_english(text: str, spoken: Tongue, knows: Callable[[str], bool], *, begins: bool) -> str:
     word = text.casefold()
-    if not text.isalpha() or (word not in spoken.exact and knows(text)):
+    is_letter = len(text) == 1 and text.isupper() and not begins  # `A` is a name, and `a` is a word.
+    if not text.isalpha() or (knows(text) and (is_letter or word not in spoken.exact)):
         return text
     found = spoken.english_of(word, knows) or spoken.english_of_parts(word, knows)
     if found is None and (meant := meant_by(text, spoken.exact)) is not None:

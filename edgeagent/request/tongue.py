@@ -31,7 +31,13 @@ OTHERS = "others"
 LEAD = 1
 """Words by which another language must lead over English to be it: what is in doubt, or mixed, is read as English."""
 
+SHORT = 4
+"""The letters of a word that may well be another language's: `die` alone is not yet German."""
+
 _WORD = re.compile(r"[^\W\d_]+")
+
+_FOREIGN = frozenset("äöüßñ¿¡àâçéèêëîïôûùáíóúœ")
+"""Letters and marks that English has not."""
 
 
 class MoodTable(Table, frozen=True):
@@ -220,8 +226,10 @@ def tongue_of(request: str) -> Tongue:
     told = [(tongue(name).known(words), tongue(name)) for name in FILES]
     most = max(count for count, _ in told)
     best = [each for count, each in told if count == most]
-    is_other = most >= ENGLISH_TONGUE.known(words) + LEAD and (
-        5 * most >= 2 * len(words) if most > LEAD else 2 * most > len(words)
+    is_half = 2 * most == len(words) and any(len(word) > SHORT and any(e.known([word]) for e in best) for word in words)
+    lead = 0 if most and not _FOREIGN.isdisjoint(request.casefold()) else LEAD
+    is_other = most >= ENGLISH_TONGUE.known(words) + lead and (
+        5 * most >= 2 * len(words) if most > LEAD or not lead else 2 * most > len(words) or is_half
     )
     return best[0] if is_other and len(best) == 1 else _closest(words, best) if is_other else ENGLISH_TONGUE
 
@@ -240,7 +248,9 @@ def english_words() -> frozenset[str]:
     numbers = " ".join([*ENGLISH.numbers.words, *ENGLISH.numbers.times])
     units = " ".join(words for rows in ENGLISH.units.values() for _, words in rows)
     theirs = " ".join(english for name in FILES for table in _table(name).words.values() for english in table)
-    return frozenset(_WORD.findall(" ".join([*told, acts, numbers, units, theirs]).casefold()))
+    parts = " ".join([*ENGLISH.numbers.ordinals, *ENGLISH.numbers.fractions, *ENGLISH.numbers.parts])
+    found = frozenset(_WORD.findall(" ".join([*told, acts, numbers, parts, units, theirs]).casefold()))
+    return found | {f"{each}s" for each in found if len(each) > 3}
 
 
 def _table(name: str) -> TongueTable:

@@ -45,9 +45,7 @@ class Prepared:
         self.agent, self.dialect = agent, agent.dialect
         self._engine, self._template, self._grammars = engine, template, grammars
         self.systems = {path: self.dialect.system_text(a.system, a.tools) for path, a in agent.by_path.items()}
-        self.tools = {
-            path: Tools.of(a.tools, meaning, f"{a.name} {a.system}") for path, a in agent.by_path.items()
-        }
+        self.tools = {path: Tools.of(a.tools, meaning, f"{a.name} {a.system}") for path, a in agent.by_path.items()}
         self.scorer = None if self.dialect.decides or not chooses else self._scorer()
         self._prefixes: dict[str, list[int]] = {}
         self.clock = now_here

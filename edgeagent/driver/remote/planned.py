@@ -41,9 +41,7 @@ class Planner:
 
     def __init__(self, agent: Agent, meaning: Meaning | None = None) -> None:
         self._agent = agent
-        self._tools = {
-            path: Tools.of(a.tools, meaning, f"{a.name} {a.system}") for path, a in agent.by_path.items()
-        }
+        self._tools = {path: Tools.of(a.tools, meaning, f"{a.name} {a.system}") for path, a in agent.by_path.items()}
 
     def weighs(self, ask: AskModel) -> bool:
         """Whether there is something that a judge could say."""

@@ -27,9 +27,11 @@ _NAMED_DAY = (
 )
 _HALF = r" ?[ap](?:m\b|\.m\.)"
 _PART_SAID = r"(?:(?: o['’]?clock)? (?:in the (?:morning|afternoon|evening)|at night))"
+_EACH_PART = r" (?:(?:every|each|this) (?:morning|afternoon|evening|night)|tonight)"
 _ISO = r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}(?::\d{2})?(?:Z|z|[+-]\d{2}:\d{2})?"
 _CLOCK = (
-    rf"(?:\d{{1,2}}(?::\d{{2}})?{_PART_SAID}|\d{{1,2}}:\d{{2}}(?::\d{{2}})?(?:{_HALF})?|\d{{1,2}}{_HALF}"
+    rf"(?:\d{{1,2}}(?::\d{{2}})?{_PART_SAID}|\d{{1,2}}:\d{{2}}{_EACH_PART}"
+    rf"|\d{{1,2}}:\d{{2}}(?::\d{{2}})?(?:{_HALF})?|\d{{1,2}}{_HALF}"
     r"|noon|midnight)"
 )
 _PART_OF_DAY = r"(?:morning|afternoon|evening|night)"
@@ -40,9 +42,12 @@ _WHEN = re.compile(
     rf"|{_CLOCK}(?:(?: on|,)? (?:{_ANY_DAY})(?: {_PART_OF_DAY})?)?)(?![\w/])",
     re.IGNORECASE,
 )
+_FIRST_OF = re.compile(rf"(?<![\w.:])(\d{{1,2}}){_NTH} ?(?:to|until|till|through|and|-|–) ?(?:the )?$", re.IGNORECASE)
+_OF_MONTH = re.compile(rf"\d{{1,2}}{_NTH}(?: of)? (?P<month>{_MONTH})\.?(?:,? (?P<year>\d{{4}}))?", re.IGNORECASE)
 _DAYS = [re.compile(each, re.IGNORECASE) for each in _DAY]
 _TIME = re.compile(
-    r"(?<![\w:])(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?(?: ?([ap])\.?m\b|(?: o['’]?clock)? (?:in the |at )([maen]))?",
+    r"(?<![\w:])(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?(?: ?([ap])\.?m\b"
+    r"|(?: o['’]?clock)? (?:in the |at |every |each |this |to)([maen]))?",
     re.IGNORECASE,
 )
 _DAYTIME = re.compile(r"\b(?:to)?([maen])(?:orning|fternoon|vening|ight)\b")
@@ -120,11 +125,19 @@ class When:
 def whens_in(request: str) -> Iterator[When]:
     """The days and times of a request, in their order."""
     for match in _WHEN.finditer(request):
+        if (first := _FIRST_OF.search(request, 0, match.start())) and (last := _OF_MONTH.match(match[0])):
+            yield _named_with(first, last)  # The day of "3 to 9 May" that has no month of its own.
         text = match[0]
         offset = _OFFSET.search(text)
         day, rest = _day_in(re.sub(r"(?<=\d)[Tt](?=\d)", " ", text))
         minutes, seconds = _time_in(rest)
         yield When(text, match.start(), match.end(), day, minutes, seconds, offset[1].upper() if offset else "")
+
+
+def _named_with(first: re.Match[str], last: re.Match[str]) -> When:
+    """The first day of two whose month, and year if there is one, is told of the last."""
+    text = f"{first[1]} {last['month']}" + (f" {last['year']}" if last["year"] else "")
+    return When(text, first.start(1), first.end(1), _day_in(text)[0], None)
 
 
 def spans_in(request: str) -> Iterator[When]:

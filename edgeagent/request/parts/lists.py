@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from edgeagent.core.quoting import names_option
-from edgeagent.request.lexical import stem, stems
+from edgeagent.request.lexical import stem, stems, synonyms
 from edgeagent.request.parts.assign import Candidate
 from edgeagent.request.parts.declared import Argument
 from edgeagent.request.parts.numbers import NUMBER_MAX, Mention, plain
@@ -103,7 +103,8 @@ def _place(option: str, said: Words) -> int:
     parts = stems(option) or [stem(option.casefold())]
     words = [word.stem for word in said.words]
     for place in range(len(words) - len(parts) + 1):
-        if words[place : place + len(parts)] == parts:
+        near = zip(parts, words[place : place + len(parts)], strict=True)
+        if all(part == word or part in synonyms(word) for part, word in near):
             return said.words[place].begin
     return -1
 

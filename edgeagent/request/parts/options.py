@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from edgeagent.core.quoting import names_option
 from edgeagent.request.language import ENGLISH, word_set
-from edgeagent.request.lexical import PREFIX_WEIGHT, is_prefix, stem, stem_set, stems, synonyms
+from edgeagent.request.lexical import PREFIX_WEIGHT, is_prefix, stem, stem_set, stems, synonyms, words_of
 from edgeagent.request.parts.declared import Argument, name_stems
 from edgeagent.request.polarity import is_neutral, polarity_with
 from edgeagent.request.said import as_said
@@ -23,6 +23,8 @@ _SWITCHED = {
 }
 _LETTERS = frozenset(word for word in word_set(ENGLISH.words.stop) if len(word) == 1)
 _DENIES = word_set(ENGLISH.truth.denies)
+_TURNS_ON, _TURNS_OFF = stem_set("enable activate"), stem_set("disable deactivate")
+_SAYS_ON, _SAYS_OFF = stem_set("on enabled active activated yes"), stem_set("off disabled inactive deactivated no")
 _AUXILIARY = stem_set(ENGLISH.truth.auxiliary)
 
 
@@ -33,6 +35,16 @@ def named_options(options: Sequence[str], request: str) -> list[str]:
     shares = {option: max(_share(option, said, each) for each in {request, original}) for option in options}
     best = max(shares.values(), default=0.0)
     return [option for option, share in shares.items() if share == best] if best > 0 else []
+
+
+def switched(options: Sequence[str], request: str) -> list[str]:
+    """The one of two options for on and off that the request means without naming it: `disable it` is off."""
+    on, off = ([each for each in options if stem(each.casefold()) in words] for words in (_SAYS_ON, _SAYS_OFF))
+    said = set(map(stem, words_of(request)))
+    is_on = bool(said & _TURNS_ON) or _SWITCHED[True].search(request) is not None
+    is_off = bool(said & _TURNS_OFF) or _SWITCHED[False].search(request) is not None
+    is_one = len(on) == len(off) == 1 and is_on is not is_off
+    return [] if not is_one else on if is_on else off
 
 
 def _share(option: str, said: set[str], request: str) -> float:

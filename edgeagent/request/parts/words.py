@@ -15,7 +15,7 @@ _RUN = re.compile(r"[^\s\"“”„«»()\[\]{}<>]+")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)+|(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|Inc|Ltd|Co|Corp|No)\.")
 _TRAILING = ",;:!?.'’`"
 _PLAIN = " \t$€£#"  # What may stand between two words that belong together.
-_LEADING = "'‘’`$€£#"
+_LEADING = "'‘’`$€£#¡¿"
 _POSSESSIVE = re.compile(r"['’]s?$")
 _QUOTED = re.compile(
     r"\"([^\"]+)\"|“([^”]+)”|(?<!\w)'((?:[^']|(?<=\w)'(?=\w))+?)'(?!\w)|(?<!\w)‘([^’]+)’|`([^`]+)`"
