@@ -6,9 +6,11 @@ Law: a tool that changes something runs only on a plain order in which nothing i
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from edgeagent.core.events import CALL_ODDS, CALL_ODDS_NEEDED
 from edgeagent.request.clauses import divisions
+from edgeagent.request.evidence import Evidence
 from edgeagent.request.explained import is_alike
 from edgeagent.request.lexical import stem, stems, words_of
 from edgeagent.request.mood import denied_in, is_qualified, is_question, is_report
@@ -52,6 +54,24 @@ def doubt_of(request: str, call: PlannedCall, tools: Tools) -> str:
         return sentences.nothing_done
     sentence = sentences.shall_i if is_spoken_of else sentences.shall_i_although
     return sentence.format(call=in_words(call, sentences))
+
+
+def is_plain(request: str, named: Sequence[str], evidence: Evidence, tools: Tools) -> bool:
+    """Whether all that a short order says is explained by one tool and its values: then a call is meant, however odd.
+
+    A text can be anything, so that a tool that must be given one explains nothing by it.
+    """
+    if len(named) > 1 or evidence.missing or evidence.has_unused or not evidence.needs or not evidence.asked:
+        return False
+    schema = tools.by_name[named[0]].parameters.schema.get("properties", {})
+    is_said = any(name in evidence.dealt or "enum" in schema[name] for name in evidence.needs)
+    takes_text = any(
+        schema[name].get("type") == "string" and not schema[name].keys() & {"enum", "format"} for name in evidence.needs
+    )
+    found = evidence.explained
+    is_left = bool(evidence.strange or found.undone or found.unmeant)
+    is_order = not (is_question(request) or is_qualified(request) or is_report(request))
+    return is_said and is_order and not takes_text and not is_left and len(evidence.asked) <= SHORT_WORDS_MAX
 
 
 def _is_order(request: str, call: PlannedCall, tools: Tools) -> bool:

@@ -17,7 +17,7 @@ from edgeagent.request.call_odds import MISSING
 from edgeagent.request.choose import Chosen, choose
 from edgeagent.request.clauses import CLAUSES_MAX, divisions
 from edgeagent.request.contrast import Of, all_of, contrasted
-from edgeagent.request.doubt import CLEARLY, OFFERED_MAX, SHORT_WORDS_MAX, doubt_of, is_half
+from edgeagent.request.doubt import CLEARLY, OFFERED_MAX, SHORT_WORDS_MAX, doubt_of, is_half, is_plain
 from edgeagent.request.evidence import Evidence, settled
 from edgeagent.request.findings import NOT_HELD, evidence_of, several_of
 from edgeagent.request.followup import Earlier, filled, follows, turned_back
@@ -44,6 +44,14 @@ NEXT = 6.0
 
 ALIKE = 4.5
 """Nats by which a tool that has all that it needs may be behind one that misses something."""
+
+
+FAR = 12.0
+"""Nats by which such a tool may be behind one that only reads, for an order."""
+
+
+PLAINLY = 4.0
+"""Nats under what is needed for a call, down to which an order of which all is explained is one."""
 
 
 class Before(NamedTuple):
@@ -237,7 +245,9 @@ def _planned(request: str, asking: _Asking, held: Mapping[str, Any] = NOT_HELD, 
         return Plan(text=sentences_for(request).no_tool, scores=chosen.scores)
     weigh, told = asking.fitted.call.weights.log_odds, _told(chosen, evidence)
     scores = (*chosen.scores, (CALL_ODDS, round(weigh(told), 3)), (CALL_ODDS_NEEDED, asking.needed))
-    if weigh(told | {MISSING: 0.0}) < asking.needed:
+    odds = weigh(told | {MISSING: 0.0})
+    is_meant = odds >= asking.needed - PLAINLY and is_plain(request, chosen.tools, evidence, tools)
+    if odds < asking.needed and not is_meant:
         return Plan(scores=scores)
     if evidence.missing:
         return Plan(text=evidence.missing, scores=scores)
@@ -329,8 +339,9 @@ def _whole(request: str, chosen: Chosen, evidence: Evidence, tools: Tools) -> tu
     line = sorted(chosen.scores, key=lambda each: -each[1])[1 : 1 + OFFERED_MAX]
     if evidence.missing and next(iter(stems(request)), "") in stems(chosen.tools[0]):
         return chosen, evidence  # It is ordered by its name.
+    reach = FAR if _is_order_to_read(request, chosen, evidence, tools) else ALIKE
     for name, score in line:
-        if score < best - ALIKE or tools.excludes(name, request):
+        if score < best - reach or tools.excludes(name, request):
             break
         found = evidence_of(tools.by_name[name], request)
         is_whole = found.needs and not found.missing and not found.has_unused

@@ -209,6 +209,22 @@ def test_a_word_is_a_form_of_another_only_where_its_end_is_one(word, known, is_k
     assert is_alike(word, known) is is_known
 
 
+HARDLY_MEANT = 3.0
+"""Log-odds that are needed for a call, more than words and no judge give."""
+
+
+@pytest.mark.parametrize("request_", ["Car A floor 4", "Car A to the fourth floor"])
+def test_an_order_of_which_all_is_explained_is_meant_however_odd(request_):
+    assert [call.tools for call in plan(request_, LIFT, needed=HARDLY_MEANT).calls] == [("go_to_floor",)]
+
+
+@pytest.mark.parametrize(
+    "request_", ["Car A floor 4 with a cherry on top", "Is car A on floor 4?", "Car A was on floor 4"]
+)
+def test_what_is_odd_and_not_all_explained_is_not_meant(request_):
+    assert not plan(request_, LIFT, needed=HARDLY_MEANT).calls
+
+
 def test_a_word_behind_an_article_is_a_thing():
     found = explained(lower_awning, Words.of("Lower the heating in the study").words, {"study"})
     assert (found.undone, found.has_thing) == ((), False)
