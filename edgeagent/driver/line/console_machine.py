@@ -31,12 +31,16 @@ from edgeagent.driver.line.outcome import DeviceReset, Done, Failed, LinkWasLost
 from edgeagent.driver.line.outcome import WaitingForInput as Waiting
 from edgeagent.driver.line.play import ECHO_S, LineGone, Play
 from edgeagent.driver.line.profile import SECRET, Profile
+from edgeagent.driver.line.screen import echo_length
 from edgeagent.driver.line.view import READY, State, View
 
 CONFIRM_S = 3.0  # One attempt at a prompt while entering: many times what a live one needs.
 NUDGE_S = 1.0
 LAG_S_MAX = 3.0
 """How long the first answer is waited for: satellites take two seconds there and back. A profile may say more."""
+
+GAP_S = 0.15
+"""How long the rest of a prompt may take whose begin stands there: `switch> (enable) ` begins like one."""
 
 PROBE_S = 0.5
 ROUND_TRIPS = 7
@@ -71,7 +75,7 @@ class ConsoleMachine(Nudger):
         self.person_has_it = False
         self.state = "unknown"
         self.running = self._question = ""
-        self.echoes_blanks = None
+        self.echoes_blanks, self.ticks = None, False
 
     # -- the state
 
@@ -260,7 +264,7 @@ class ConsoleMachine(Nudger):
             ended = marker_end(view, self._sent) or (refused_line(view, self._sent) if view.prompt else None)
         else:
             stood = quiet and (yield from self._new_prompt(0.1))
-            ended = prompt_end(view, self._sent, self.confirmed) if stood else None
+            ended = prompt_end(view, self._sent, self.confirmed, ticks=self.ticks) if stood else None
         if ended is not None:
             self.state = self._classified()
         return ended
@@ -268,12 +272,12 @@ class ConsoleMachine(Nudger):
     def _new_prompt(self, quiet_s: float) -> Play[bool]:
         """Ask a prompt that stands there quietly for a new one; nothing else may come of that."""
         before = self.view.last_line
-        if self._missed and not late_prompts(self.view, before, self._nudges):
+        if self._missed and not late_prompts(self.view, before, self._nudges, ticks=self.ticks):
             quiet_s = self.profile.settle_s * 4**self._missed  # It was not reading; it must be surer now.
-        if not stands(self.view, self.confirmed) or not (yield from self.quiet(quiet_s)):
+        if not stands(self.view, self.confirmed, ticks=self.ticks) or not (yield from self.quiet(quiet_s)):
             return False
         if self._missed >= NUDGES_MAX:
-            return late_prompts(self.view, before, self._nudges)
+            return late_prompts(self.view, before, self._nudges, ticks=self.ticks)
         for _ in range(2 + self._missed):  # Once may be a command that prints a prompt just then.
             nudge = self.nudge_keys()
             self._nudges = (*self._nudges, nudge)  # Also those answered in time: a slow line echoes them in between.
@@ -286,8 +290,9 @@ class ConsoleMachine(Nudger):
     def _question_asked(self) -> str:
         """The question that stands there; our own line's echo is none, nor one whose answer is on its way."""
         shown = self.view.clean[0]
-        asks = shown != self._answered and ("\n" in shown or not self.profile.echo)
-        return self.view.question if asks else ""
+        echoed = echo_length(shown, self._sent.line) if self.profile.echo else None
+        below = shown[echoed or 0 :]  # An echo that is wrapped has line ends of its own.
+        return self.view.question if shown != self._answered and ("\n" in below or not self.profile.echo) else ""
 
     def _allowed_answer(self, question: str) -> Play[bool]:
         """Type what the operator lets be answered to this question."""
@@ -367,10 +372,10 @@ class ConsoleMachine(Nudger):
             yield from self.look(0.05, limit)
         if view.prompt and not self.running:
             self.measured(self.now - sent_at)
-        while (yield from self.look(0.05)) and self.now < limit + NUDGE_S:
+        while (yield from self.look(GAP_S)) and self.now < limit + NUDGE_S:
             pass
         self.state = self._classified() if view.raw else "off"
-        if self.running and self.style == "prompt" and not stands(view, self.confirmed):
+        if self.running and self.style == "prompt" and not stands(view, self.confirmed, ticks=self.ticks):
             self.state = "unknown"
         if self.state in READY:
             self.confirmed = view.last_line

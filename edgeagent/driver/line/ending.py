@@ -51,13 +51,18 @@ def refused_line(view: View, sent: Sent) -> Failed | None:
     return Failed(shown.rpartition("\n")[0].strip("\n"), None, noise)
 
 
-def prompt_end(view: View, sent: Sent, prompt: str) -> Done | Failed:
+def plain(prompt: str, *, ticks: bool) -> str:
+    """Return what of a prompt must be the same: of one that ticks, as a clock in it does, all but its numbers."""
+    return re.sub(r"\d+", "0", prompt.rstrip()) if ticks else prompt.rstrip()
+
+
+def prompt_end(view: View, sent: Sent, prompt: str, *, ticks: bool) -> Done | Failed:
     """Return how the command ended whose prompt is back for sure."""
     text, noise = view.clean
     lines = text.split("\n")
     above = view.profile.above_pattern
-    ours = (prompt.rstrip(), prompt + view.profile.keys.nudge.rstrip())
-    while lines and (lines[-1].rstrip() in ours or above.fullmatch(lines[-1])):
+    ours = {plain(each, ticks=ticks) for each in (prompt, prompt + view.profile.keys.nudge)}
+    while lines and (plain(lines[-1], ticks=ticks) in ours or above.fullmatch(lines[-1])):
         lines.pop()  # The last ones are our own nudges' answers.
     body = answer_of("\n".join(lines), sent, view.profile)
     return Failed(body, None, noise) if _fails(body, view.profile) else Done(body, 0, noise)
@@ -78,12 +83,12 @@ def answer_of(text: str, sent: Sent, profile: Profile) -> str:
     return (text.partition("\n")[2] if echoed is None else text[echoed:]).strip("\n")
 
 
-def stands(view: View, confirmed: str) -> bool:
+def stands(view: View, confirmed: str, *, ticks: bool = False) -> bool:
     """Return whether the last line is the prompt that was confirmed, or one of the same name: `sw1(config)#`."""
     last = view.last_line
     if not confirmed or not last:
         return False
-    if last.rstrip() == confirmed.rstrip():
+    if plain(last, ticks=ticks) == plain(confirmed, ticks=ticks):
         return True
     name = max(NAME.findall(confirmed), key=len, default="")
     if not name:
@@ -92,9 +97,9 @@ def stands(view: View, confirmed: str) -> bool:
     return view.prompt in READY and bool(same) and not name.isdigit()
 
 
-def only_prompt(beside: View, prompt: str, nudge: str) -> bool | None:
+def only_prompt(beside: View, prompt: str, nudge: str, *, ticks: bool) -> bool | None:
     """Return whether a nudge was answered by its echo, a new prompt and nothing else; None while that may come."""
-    typed, prompt = nudge.rstrip("\r\n"), prompt.rstrip()
+    typed, prompt = nudge.rstrip("\r\n"), plain(prompt, ticks=ticks)
     first, newline, rest = beside.clean[0].partition("\n")
     if not newline and beside.profile.echo:  # A live prompt answers Enter with a new line.
         comes = typed.startswith(first) or first.startswith(typed) or prompt.startswith(first)
@@ -105,16 +110,19 @@ def only_prompt(beside: View, prompt: str, nudge: str) -> bool | None:
     lines = [line for line in ([] if first == typed else [first]) + rest.split("\n") if not above.fullmatch(line)]
     if not lines:
         return None
-    if all(line.rstrip() == prompt for line in lines):
+    same = [plain(line, ticks=ticks) == prompt for line in lines]
+    if all(same):
         return True
-    rest = lines[-1] if all(line.rstrip() == prompt for line in lines[:-1]) else ""
+    rest = lines[-1] if all(same[:-1]) else ""
     return None if rest and rest == beside.last_line else False  # It is not whole yet.
 
 
-def late_prompts(view: View, prompt: str, nudges: tuple[str, ...]) -> bool:
+def late_prompts(view: View, prompt: str, nudges: tuple[str, ...], *, ticks: bool) -> bool:
     """Return whether these nudges, which nothing had answered, were all echoed and answered after all."""
     lines = [line for line in view.clean[0].split("\n") if not view.profile.above_pattern.fullmatch(line)]
     wanted = [*(prompt + nudge.strip("\r\n") for nudge in nudges), prompt]
+    if ticks:
+        lines, wanted = ([re.sub(r"\d+", "0", line) for line in each] for each in (lines, wanted))
     return lines[-len(wanted) :] == wanted
 
 

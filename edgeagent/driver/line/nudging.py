@@ -21,27 +21,36 @@ LEARN_TRIES = 2
 
 
 class Nudger(Editor):
-    """A typist who can ask for a new prompt. `echoes_blanks` is None while nobody knows."""
+    """A typist who can ask for a new prompt.
+
+    `echoes_blanks` is None while nobody knows; `ticks` where its prompt counts or tells the time.
+    """
 
     def __init__(self, profile: Profile, word: Callable[[], str]) -> None:
         super().__init__(profile, word)
         self.echoes_blanks: bool | None = None
+        self.ticks = False
 
     def nudge_keys(self) -> str:
         """Return the keys of one nudge, as this console takes them."""
         blanks = 1 + sum(self.word().encode()) % BLANKS_MAX if self.echoes_blanks else 0
         return " " * blanks + self.profile.keys.nudge
 
-    def nudged(self, prompt: str, keys: str) -> Play[bool]:
-        """Nudge once; return whether the keys' echo and a new prompt came at once, and nothing else."""
+    def nudged(self, prompt: str, keys: str, *, learns: bool = False) -> Play[bool]:
+        """Nudge once; return whether the keys' echo and a new prompt came at once, and nothing else.
+
+        `learns`: nothing runs, so a prompt that has other numbers now is one that ticks.
+        """
         beside = self._beside = View(self.profile)
         try:
             yield from self.send(keys)
             limit = self.now + self.profile.settle_s + self.lag_s
-            while only_prompt(beside, prompt, keys) is None and self.now < limit:
+            while only_prompt(beside, prompt, keys, ticks=self.ticks) is None and self.now < limit:
                 yield from self.look(0.1, limit)
             yield from self.quiet(self.profile.settle_s if is_weak(prompt) else 0.05)
-            return only_prompt(beside, prompt, keys) is True
+            if learns and only_prompt(beside, prompt, keys, ticks=True):
+                self.ticks = self.ticks or not only_prompt(beside, prompt, keys, ticks=False)
+            return only_prompt(beside, prompt, keys, ticks=self.ticks) is True
         finally:
             self._beside = None
 
@@ -51,7 +60,7 @@ class Nudger(Editor):
         blanks = profile.echo and not profile.keys.nudge.strip() and not profile.transaction.status_command
         for _ in range(LEARN_TRIES if blanks else 0):
             self.echoes_blanks = True
-            if (yield from self.nudged(prompt, self.nudge_keys())):
+            if (yield from self.nudged(prompt, self.nudge_keys(), learns=True)):
                 return
             yield from self.clear()  # A key may have been lost, and that was Enter.
         self.echoes_blanks = False

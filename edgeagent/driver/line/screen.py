@@ -204,8 +204,11 @@ def _joined(seen: Iterable[Seen]) -> Iterable[Seen]:
 class Screen:
     """The lines that a terminal of endless height would show; fed with events, asked for text."""
 
-    def __init__(self, columns: int = COLUMNS) -> None:
+    def __init__(self, columns: int = COLUMNS, noise: Sequence[re.Pattern[str]] = ()) -> None:
+        """`noise`: what others print, which may come between a return and its line feed; nothing is lost below it."""
         self.columns = columns
+        self._noise = noise
+        self._under, self._over = "", 0
         self._lines: list[str] = []
         self._line: list[str] = []
         self._column = 0
@@ -256,6 +259,7 @@ class Screen:
             self._line.extend(" " * (self._column - len(self._line)))
         self._line[self._column : end] = text
         self._column = end
+        self._over = max(self._over, end) if self._under else 0
 
     def _move(self, how: str, by: int) -> None:
         match how:
@@ -277,6 +281,8 @@ class Screen:
                 pass  # The other kinds of erasing do not come at the end of a line.
 
     def _return(self) -> None:
+        if not self._noise_over():
+            self._under, self._over = "".join(self._line), 0
         # Line editors wrap a long echo by a space in the column after the last and a return: the text goes on.
         length = len(self._line)
         if length > self.columns and length % self.columns == 1 and self._column == length and self._line[-1] == " ":
@@ -285,8 +291,15 @@ class Screen:
         else:
             self._column = 0
 
+    def _noise_over(self) -> bool:
+        """Whether what was printed over this line is others': then the line is still there, below it."""
+        over = "".join(self._line[: self._over]) + "\n" if self._under and self._over else ""
+        return bool(over) and any(pattern.match(over) for pattern in self._noise)
+
     def _end_line(self) -> None:
-        self._lines.append("".join(self._line))
+        line = "".join(self._line)
+        self._lines.append(self._under + line[: self._over] if self._noise_over() else line)
+        self._under, self._over = "", 0
         self._line, self._column, self._wiped = [], 0, False
         if len(self._lines) > LINES_MAX:
             del self._lines[0]

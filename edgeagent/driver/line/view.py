@@ -28,13 +28,13 @@ class View:
         self.typed = ""
         self.asked = 0
         self._cutter = Cutter()
-        self._screen = Screen(profile.columns)
+        self._screen = Screen(profile.columns, profile.noise_patterns)
         self._clean: tuple[str, tuple[str, ...]] | None = None
 
     def feed(self, portion: bytes) -> None:
         """Take in what came."""
         self.raw += portion
-        events = self._cutter.feed(portion)
+        events = self._cutter.feed(portion.replace(b"\0", b""))  # Terminals skip NUL, in a sequence too.
         self._screen.show(events)
         self.typed += printed(events)
         self.asked += sum(isinstance(event, CursorAsked) for event in events)
