@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -96,8 +97,9 @@ class ToolDriver:
     def _run(self, effect: CallTool, post: Post) -> None:
         started = time.perf_counter_ns()
         tool = self._tools[effect.tool]
-        returned = Returned(self._part(effect)) if tool is RESULT_MORE else result_of(tool, effect)
-        _flush()
+        with _heard(tool.name):
+            returned = Returned(self._part(effect)) if tool is RESULT_MORE else result_of(tool, effect)
+            _flush()
         micros = (time.perf_counter_ns() - started) // 1000
         if self._is_first_answer(effect.effect_id):
             post(msgspec.structs.replace(self._kept(returned), micros=micros, notes=_notes_of(tool)))
@@ -136,6 +138,12 @@ class ToolDriver:
         if timer is not None:
             timer.cancel()
         return timer is not None
+
+
+def _heard(tool: str) -> contextlib.AbstractContextManager[None]:
+    """What stands in for stdout may want to hear what a call's programs write past it."""
+    around = getattr(sys.stdout, "around_call", None)
+    return around(tool) if around is not None else contextlib.nullcontext()
 
 
 def _flush() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -28,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from edgeagent.codec.dialect import dialect_called
 from edgeagent.core.effects import AskModel, CallTool
 from edgeagent.core.events import UserSaid
+from edgeagent.doors.cli.terminal import OUT_OF_REACH
 from edgeagent.driver.scripted import ScriptedModel
 from edgeagent.driver.tool import ToolDriver
 
@@ -183,7 +185,7 @@ def tidy() -> str:
     """Close what is open."""
     os.closerange(3, {most})
     open("foreign", "a")
-    os.dup2(os.open("foreign", os.O_WRONLY), 1000)
+    os.dup2(os.open("foreign", os.O_WRONLY), 1_000)
     return "closed"
 
 agent = Agent("tidier", "You tidy up.", [tidy])
@@ -191,12 +193,11 @@ agent = Agent("tidier", "You tidy up.", [tidy])
 
 
 @pytest.mark.parametrize("output", [(), ("-o", "answer")])
-@pytest.mark.parametrize("most", [256, 4096])
-def test_an_answer_after_descriptors_were_closed_arrives_or_is_said_to_be_in_the_trace(
+@pytest.mark.parametrize("most", [256, 4096, 70_000])
+def test_an_answer_after_descriptors_were_closed_arrives_or_the_exit_code_says_that_it_did_not(
     tmp_path: Path, most: int, output: tuple[str, ...]
 ) -> None:
-    text = AGENT.format(most=most) if most == 4096 else AGENT.format(most=most).replace("    os.dup2", "    # os.dup2")
-    (tmp_path / "agent.py").write_text(text)
+    (tmp_path / "agent.py").write_text(AGENT.format(most=most))
     (tmp_path / "script.json").write_text('["{\\"name\\": \\"tidy\\", \\"arguments\\": {}}", "All tidy."]')
     arguments = ("run", "agent.py", "Tidy up.", "--model", "script:script.json", "--state", "state", *output)
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
@@ -205,11 +206,6 @@ def test_an_answer_after_descriptors_were_closed_arrives_or_is_said_to_be_in_the
     ran = subprocess.run(command, **where, check=False, capture_output=True, text=True)
     assert (tmp_path / "foreign").read_bytes() == b""
     answer = (tmp_path / "answer").read_text() if output else ran.stdout
-    if most == 256:
-        assert answer == "All tidy.\n"
-        assert ran.returncode == 0
-    else:
-        assert answer == ""
-        assert "the trace has them" in ran.stderr
-        assert "Traceback" not in ran.stderr
-        assert ran.returncode == 1
+    arrives = most < min(OUT_OF_REACH, resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 16)
+    assert (answer, ran.returncode) == (("All tidy.\n", 0) if arrives else ("", 1))
+    assert "Traceback" not in ran.stderr

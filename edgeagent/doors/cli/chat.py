@@ -12,10 +12,10 @@ import click
 
 from edgeagent.core.state import Finished
 from edgeagent.doors.cli.options import model_options, request_from, session_options
-from edgeagent.doors.cli.printed import prints_told
+from edgeagent.doors.cli.printed import prints_told, unheard
 from edgeagent.doors.cli.run import say_until_done
 from edgeagent.doors.cli.slash import COMMANDS, GOODBYES, slash_command, told_of
-from edgeagent.doors.cli.terminal import stdout_kept, tell, tell_all
+from edgeagent.doors.cli.terminal import kept, stdout_kept, tell, tell_all
 from edgeagent.doors.cli.watched import WatchedScreen
 from edgeagent.errors import ConfigError, ExitCode
 from edgeagent.runtime.hangup import hangup_taken
@@ -44,8 +44,7 @@ def chat(agent: str | None, as_json: bool, yes: tuple[str, ...], **options: Any)
     Example:
       edgeagent chat examples/greenhouse.py
     """
-    err = sys.stderr
-    with _answers(as_json) as out, prints_told():
+    with _answers(as_json) as out, prints_told() as err:
         screen = WatchedScreen(out, err, as_json=as_json, streams=True, yes=yes)
         screen.notifier = notifier = Notifier()
         session, reload = opened_to_reload(request_from(agent, options), screen)
@@ -94,11 +93,8 @@ def _take_turn(session: Session, line: str) -> None:
 @contextlib.contextmanager
 def _answers(as_json: bool) -> Iterator[TextIO]:
     """Where answers go: for a program, where nothing else does."""
-    if as_json or not sys.stdout.isatty():
-        with stdout_kept() as out:
-            yield out
-    else:
-        yield sys.stdout
+    with stdout_kept() if as_json or not sys.stdout.isatty() else kept(1) as out:
+        yield out
 
 
 def _next_line() -> str | None:
@@ -107,9 +103,10 @@ def _next_line() -> str | None:
         line = sys.stdin.readline()
         return line.strip() if line else None
     try:
-        line = input("> ")
-        while line.endswith("\\"):
-            line = line[:-1] + "\n" + input("… ")
+        with unheard():
+            line = input("> ")
+            while line.endswith("\\"):
+                line = line[:-1] + "\n" + input("… ")
         return line.strip()
     except EOFError:
         return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,8 +59,7 @@ def run(agent: str | None, prompt: str | None, **options: Any) -> int:
         words = piped_text(waits=True).strip()
     if not words and not resumed:
         raise click.UsageError('nothing to ask: give a PROMPT, or pipe text in and use "-"')
-    err = sys.stderr
-    with _answers_to(options["output"]) as out, prints_told():
+    with _answers_to(options["output"]) as out, prints_told() as err:
         shows = {"as_json": options["as_json"], "quiet": options["quiet"], "yes": options["yes"]}
         screen = Screen(out, err, **shows)
         session, reload = opened_to_reload(request_from(agent, options), screen)

@@ -140,6 +140,17 @@ class _Kept(io.FileIO):
             os.close(self.fileno())
 
 
+class Stderr(_Kept):
+    """A copy of stderr; where a tool has closed it, stderr itself is written to."""
+
+    def write(self, block: Any) -> int:
+        """Write some of the block."""
+        try:
+            return super().write(block)
+        except DriverUnavailable:
+            return os.write(2, block)
+
+
 _KEPT: weakref.WeakSet[_Kept] = weakref.WeakSet()
 """Those of this process. Whoever reads our answers must not wait for a child that a tool has left behind."""
 
@@ -152,17 +163,30 @@ def _let_go_in_child() -> None:
 os.register_at_fork(after_in_child=_let_go_in_child)
 
 
-OUT_OF_REACH = 1_000
-"""The number from which on our own descriptors lie: tools that close what they may have inherited begin at 3."""
+OUT_OF_REACH = 16_000
+"""The number from which on our own descriptors lie: tools that close what they may have inherited begin at 3, and most
+end at a few thousand. A table of descriptors of this length takes 128 kB."""
+
+
+def far_copy(descriptor: int) -> int:
+    """A copy of the descriptor that lies out of the reach of tools, as far as the system lets numbers go."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = OUT_OF_REACH + 8 if hard == resource.RLIM_INFINITY else min(OUT_OF_REACH + 8, hard)
+    is_near = soft != resource.RLIM_INFINITY and soft < most
+    if is_near:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))  # It is asked only when a number is given.
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, max(3, most - 16))
+    finally:
+        if is_near:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @contextlib.contextmanager
-def kept(descriptor: int) -> Iterator[TextIO]:
+def kept(descriptor: int, kind: type[_Kept] = _Kept) -> Iterator[TextIO]:
     """Write to a copy of the descriptor that lies out of the reach of tools."""
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    begin = OUT_OF_REACH if most == resource.RLIM_INFINITY else max(3, min(OUT_OF_REACH, most - 8))
-    copy = _Kept(fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, begin))
-    text = io.TextIOWrapper(io.BufferedWriter(copy), encoding="utf-8")
+    copy = kind(far_copy(descriptor))
+    text = io.TextIOWrapper(io.BufferedWriter(copy), "utf-8", "backslashreplace", line_buffering=True)
     try:
         yield text
         text.flush()
