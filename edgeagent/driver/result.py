@@ -1,7 +1,7 @@
 """A tool's result as JSON: every value as it is, and what has no such form is refused with the reason.
 
-NaN and the infinities, of which JSON knows nothing, are said in words; bytes are told as kind, size and digest; numbers
-of other libraries become Python's own. A generator is not run: it may have no end.
+NaN and the infinities, of which JSON knows nothing, are said in words; bytes are told as kind, size and digest, and
+handed out; numbers of other libraries become Python's own. A generator is not run: it may have no end.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import os
 import sys
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -38,11 +38,20 @@ class CannotShow(Exception):
     """The result has no JSON form; the text says why. Never leaves driver/."""
 
 
-def plain_and_json(value: Any) -> tuple[Any, str]:
-    """A tool's result as values that JSON has, and its canonical JSON text. Raises CannotShow."""
+class Told(NamedTuple):
+    """A result as values that JSON has, as canonical JSON text, and the bytes in it of which only is told."""
+
+    plain: Any
+    json: str
+    blobs: tuple[bytes, ...]
+
+
+def told_of(value: Any) -> Told:
+    """A tool's result as it is told. Raises CannotShow."""
+    blobs: list[bytes] = []
     try:
-        plain = _plain(value)
-        return plain, canonical_json(plain)
+        plain = _plain(value, blobs)
+        return Told(plain, canonical_json(plain), tuple(blobs))
     except RecursionError:
         raise CannotShow("it is nested too deep, or holds itself") from None
     # The value's own code runs here, so it may raise anything, SystemExit included; the tool has done its work.
@@ -84,13 +93,15 @@ def _foreign(value: Any) -> Any:
 _AS_IT_IS = frozenset((int, bool, type(None)))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, blobs: list[bytes]) -> Any:
     """The value in types that JSON has. What is so already is not copied: a result may take half of the memory."""
     kind = type(value)
     if kind in _AS_IT_IS:
         return value
     if isinstance(value, set | frozenset):
-        return sorted(map(_plain, value), key=canonical_json)  # Their own order is another in every process.
+        return sorted(
+            (_plain(each, blobs) for each in value), key=canonical_json
+        )  # Their own order is another in every process.
     if kind not in _BUILT_IN and not isinstance(value, str):  # What a kind of text says of itself is not its text.
         value = msgspec.to_builtins(value, builtin_types=BYTES, enc_hook=_foreign)
     if isinstance(value, float):
@@ -98,19 +109,22 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str):
         return readable(value)
     if isinstance(value, list | tuple):
-        return _plain_list(value)
+        return _plain_list(value, blobs)
     if isinstance(value, dict):
-        return _plain_dict(value)
-    return told_of_bytes(bytes(value)) if isinstance(value, BYTES) else value
+        return _plain_dict(value, blobs)
+    if isinstance(value, BYTES):
+        blobs.append(bytes(value))
+        return told_of_bytes(blobs[-1])
+    return value
 
 
 _BUILT_IN = frozenset((float, str, list, tuple, dict, *BYTES))
 
 
-def _plain_list(value: list[Any] | tuple[Any, ...]) -> list[Any]:
+def _plain_list(value: list[Any] | tuple[Any, ...], blobs: list[bytes]) -> list[Any]:
     made: list[Any] | None = None if type(value) is list else []
     for place, each in enumerate(value):
-        plain = _plain(each)
+        plain = _plain(each, blobs)
         if made is None and plain is not each:
             made = list(value[:place])
         if made is not None:
@@ -118,10 +132,10 @@ def _plain_list(value: list[Any] | tuple[Any, ...]) -> list[Any]:
     return value if made is None and isinstance(value, list) else made or []
 
 
-def _plain_dict(value: dict[Any, Any]) -> dict[str, Any]:
+def _plain_dict(value: dict[Any, Any], blobs: list[bytes]) -> dict[str, Any]:
     made: dict[str, Any] | None = None if type(value) is dict else {}
     for place, (key, each) in enumerate(value.items()):
-        name, plain = _key(key), _plain(each)
+        name, plain = _key(key), _plain(each, blobs)
         if made is None and (name is not key or plain is not each):
             made = dict(islice(value.items(), place))
         if made is not None:
@@ -139,5 +153,5 @@ def _key(key: Any) -> str:
     if type(key) is int:
         return str(key)
     if isinstance(key, int | float) or key is None:
-        return str(_plain(key)) if isinstance(key, float) else canonical_json(key)
+        return str(_plain(key, [])) if isinstance(key, float) else canonical_json(key)
     raise CannotShow(f"a {type(key).__name__} cannot be a key in JSON")

@@ -12,7 +12,7 @@ import inspect
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -25,7 +25,7 @@ from edgeagent.core.results import NOTE_BYTES
 from edgeagent.core.text import error_text
 from edgeagent.core.values import canonical_json, read_json
 from edgeagent.driver.base import Post
-from edgeagent.driver.result import CannotShow, plain_and_json
+from edgeagent.driver.result import CannotShow, told_of
 from edgeagent.errors import ShapeError
 
 RESULT_BYTES_MAX = 64 * 1024
@@ -35,6 +35,9 @@ NOT_KEPT = "the rest of it is not kept any more"
 
 NOTES_MAX = 16
 """Notes of one result; a line that comes and goes leaves more, and the last ones tell enough."""
+
+BLOBS_MAX = 8
+"""Pieces of bytes of one result that are kept; a picture or two is what a tool returns."""
 
 LEFT_BEHIND_MAX = 16
 """Calls that may be left behind before no new one is started: something outside hangs, and threads are not free."""
@@ -46,15 +49,19 @@ class Rests(Protocol):
     def keep(self, effect_id: int, text: str) -> int:
         """Keep a result that is longer than what is recorded; return of how many characters that was done."""
 
+    def keep_bytes(self, effect_id: int, number: int, content: bytes) -> str:
+        """Keep bytes of a result, the how many-th of it; return under which name, nothing where there is no room."""
+
     def part(self, effect_id: int, at: int) -> str:
         """Return some of a result from this place on, whether kept or recorded whole; nothing if it is not there."""
 
 
 class Returned(NamedTuple):
-    """What a call came to; `text` is the whole result where only its beginning is in the event."""
+    """What a call came to; `text` is the whole result where only its beginning is in the event, `blobs` its bytes."""
 
     event: ToolReturned | ToolFailed
     text: str = ""
+    blobs: tuple[bytes, ...] = ()
 
 
 class ToolDriver:
@@ -102,7 +109,8 @@ class ToolDriver:
             _flush()
         micros = (time.perf_counter_ns() - started) // 1000
         if self._is_first_answer(effect.effect_id):
-            post(msgspec.structs.replace(self._kept(returned), micros=micros, notes=_notes_of(tool)))
+            notes = (*_notes_of(tool), *self._places(returned))
+            post(msgspec.structs.replace(self._kept(returned), micros=micros, notes=notes))
         else:
             self._left_behind -= 1
 
@@ -124,6 +132,15 @@ class ToolDriver:
             is_text, is_cut = event.value.startswith('"'), event.total > 0
             kept = len(read_json(event.value)) if is_text else len(event.value) - is_cut
         return msgspec.structs.replace(event, kept=kept) if kept else event
+
+    def _places(self, returned: Returned) -> Iterator[str]:
+        """Keep the bytes of a result, and yield for people where they are. The model was told what they are."""
+        for number, content in enumerate(returned.blobs if self.rests is not None else (), start=1):
+            assert self.rests is not None, "without it there are none"
+            name = self.rests.keep_bytes(returned.event.effect_id, number, content) if number <= BLOBS_MAX else ""
+            yield f"its {len(content)} bytes are {f'kept in {name}' if name else 'not kept'}"
+            if number > BLOBS_MAX:
+                return
 
     def _time_out(self, effect: CallTool, post: Post) -> None:
         if self._is_first_answer(effect.effect_id):
@@ -183,16 +200,16 @@ def result_of(tool: Tool, effect: CallTool) -> Returned:
 def _returned(effect_id: int, value: Any) -> Returned:
     """The tool did its work: that is what is said of it, even where nobody can show what it returned."""
     try:
-        plain, text = plain_and_json(value)
+        plain, text, blobs = told_of(value)
     except CannotShow as reason:
         return Returned(ToolReturned(0, effect_id, "null", unshown=str(reason)))
     if len(text) <= RESULT_BYTES_MAX and len(text.encode()) <= RESULT_BYTES_MAX:
-        return Returned(ToolReturned(0, effect_id, text))
+        return Returned(ToolReturned(0, effect_id, text), blobs=blobs)
     if isinstance(plain, list) and (elements := _first_elements(plain)):
-        return Returned(ToolReturned(0, effect_id, canonical_json(elements), total=len(plain)), text)
+        return Returned(ToolReturned(0, effect_id, canonical_json(elements), total=len(plain)), text, blobs)
     whole = plain if isinstance(plain, str) else text
     beginning = canonical_json(whole[: RESULT_BYTES_MAX // 8])
-    return Returned(ToolReturned(0, effect_id, beginning, total=len(whole)), whole)
+    return Returned(ToolReturned(0, effect_id, beginning, total=len(whole)), whole, blobs)
 
 
 def _first_elements(whole: list[Any]) -> list[Any]:

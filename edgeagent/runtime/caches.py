@@ -28,9 +28,10 @@ KINDS = (
     Kind("agent memory", f"{KV_NAME}/*.kv", MAGIC),
     Kind("tools' texts", f"{KV_NAME}/texts/*.kv", MAGIC),
     Kind("half written", f"sessions/*/{RESULTS_NAME}/.*.new"),
+    Kind("bytes of a result", f"sessions/*/{RESULTS_NAME}/*-*.bin", loss="only what they are is told of them"),
     Kind(
         "result",
-        f"sessions/*/{RESULTS_NAME}/*",
+        f"sessions/*/{RESULTS_NAME}/*[0-9]",
         RESULT_MAGIC,
         loss="only its recorded beginning can be read on",
     ),

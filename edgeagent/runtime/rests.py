@@ -1,12 +1,13 @@
 """What is kept of long results beside a session's trace, and any result's text, part by part.
 
-A result that is recorded whole is read out of the trace, so only longer ones are written here: losing a file costs the
-rest of one result.
+A result that is recorded whole is read out of the trace, so only longer ones are written here, and bytes, of which only
+kind, size and digest are told: losing a file costs the rest of one result.
 """
 
 from __future__ import annotations
 
 import io
+import re
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
@@ -23,9 +24,12 @@ from edgeagent.trace.record import Record
 from edgeagent.trace.rotate import archives_of
 
 RESULTS_NAME = "results"
-"""The folder of a session in which its results are, each in a file called like its effect."""
+"""The folder of a session in which its results are: each in a file called like its effect, `5`, and bytes of it as they
+are in `5-1.bin`."""
 
 MAGIC = b"edgeagent result\n"
+
+_NAME = re.compile(r"([1-9][0-9]*)(?:-[1-9][0-9]*\.bin)?", re.ASCII)
 
 KEPT_BYTES_MAX = 64 << 20
 """The most of one result that is kept, and of all of a session together."""
@@ -54,11 +58,20 @@ class KeptResults:
             is_kept = self._disk.write_cache(self._path(effect_id), MAGIC, content)
         return len(text) if is_kept else 0
 
+    def keep_bytes(self, effect_id: int, number: int, content: bytes) -> str:
+        """Write bytes of a result down as they are; return where, nothing where there is no room."""
+        name = f"{RESULTS_NAME}/{effect_id}-{number}.bin"
+        if len(content) > KEPT_BYTES_MAX:
+            return ""
+        with self._lock:
+            self._make_room(len(content))
+            return name if self._disk.write_cache(self._directory / name, content) else ""
+
     def _make_room(self, size: int) -> None:
         """Let the oldest results go for one of this size: what was read last stays longest in the window, too."""
         with suppress(OSError):
-            files = sorted((self._directory / RESULTS_NAME).iterdir(), key=lambda p: (len(p.name), p.name))
-            sizes = {path: path.stat().st_size for path in files if path.name.isdecimal()}
+            files = sorted(kept_in(self._directory), key=lambda path: (effect_of(path), path.name))
+            sizes = {path: path.stat().st_size for path in files}
             while len(sizes) >= KEPT_MAX or (sizes and sum(sizes.values()) + size > KEPT_BYTES_MAX):
                 oldest = next(iter(sizes))
                 sizes.pop(oldest)
@@ -102,11 +115,25 @@ class KeptResults:
         return ""
 
 
+def effect_of(path: Path) -> int:
+    """The effect whose result a file holds; 0 of a file that is none of these."""
+    found = _NAME.fullmatch(path.name)
+    return int(found[1]) if found else 0
+
+
+def kept_in(directory: Path) -> list[Path]:
+    """The results that a session keeps. Raises OSError where it has no folder of them."""
+    folder = directory / RESULTS_NAME
+    if folder.is_symlink():
+        return []
+    return [path for path in folder.iterdir() if effect_of(path) and path.is_file() and not path.is_symlink()]
+
+
 def copy_results(source: Path, target: Path, records: Iterable[Record], disk: Disk) -> None:
     """Give a session the results among these records that another has kept; what finds no room is lost to it."""
     with suppress(OSError):
-        kept = {path.name: path for path in (source / RESULTS_NAME).iterdir()}
-        for record in records if kept else ():
-            path = kept.get(str(record.event.effect_id)) if isinstance(record.event, ToolReturned) else None
-            if path is not None:
+        kept = kept_in(source)
+        wanted = {record.event.effect_id for record in records if isinstance(record.event, ToolReturned)}
+        for path in kept:
+            if effect_of(path) in wanted:
                 disk.write_cache(target / RESULTS_NAME / path.name, path.read_bytes())

@@ -10,6 +10,7 @@ DOORS = Path(__file__).parents[2] / "edgeagent" / "doors"
 REASONS = {
     "cli/terminal.py": "it is the one place",
     "cli/printed.py": "it escapes what tools print",
+    "cli/overheard.py": "a mark into a pipe of its own",
     "cli/screen.py": "a running session's, by `shown` and `fit_for`",
     "cli/calibrate.py": "numbers only",
     "cli/try_.py": "how far it has come, in numbers",

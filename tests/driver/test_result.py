@@ -13,7 +13,7 @@ from edgeagent.core.agent import tool
 from edgeagent.core.effects import CallTool
 from edgeagent.core.events import ToolReturned
 from edgeagent.core.values import read_json
-from edgeagent.driver.result import CannotShow, plain_and_json
+from edgeagent.driver.result import CannotShow, told_of
 from edgeagent.driver.tool import RESULT_BYTES_MAX, result_of
 
 
@@ -42,11 +42,11 @@ class Array:
     ],
 )
 def test_a_result_is_told_as_it_is(value: object, text: str) -> None:
-    assert plain_and_json(value)[1] == text
+    assert told_of(value).json == text
 
 
 def test_bytes_are_told_as_kind_size_and_digest() -> None:
-    told = plain_and_json({"picture": b"\x89PNG\r\n" + bytes(20_000), "note": bytearray(b"abc")})[1]
+    told = told_of({"picture": b"\x89PNG\r\n" + bytes(20_000), "note": bytearray(b"abc")}).json
     assert '"bytes":20006,"kind":"image/png","sha256":"' in told
     assert '"bytes":3,"kind":"text/plain"' in told
     assert len(told) < 400
@@ -89,7 +89,7 @@ def test_what_cannot_be_shown_is_done_all_the_same_and_says_why(value: object, b
         return value
 
     with pytest.raises(CannotShow):
-        plain_and_json(value)
+        told_of(value)
 
     event = result_of(act, CallTool(7, "act", "{}", 5_000)).event
     assert isinstance(event, ToolReturned)
@@ -140,9 +140,9 @@ class Other(str):
     ],
 )
 def test_what_a_tool_of_a_board_often_returns_has_one_form(value: object, text: str) -> None:
-    assert plain_and_json(value)[1] == text
+    assert told_of(value).json == text
 
 
 def test_an_integer_with_more_digits_than_python_writes_is_told_so() -> None:
     with pytest.raises(CannotShow, match=r"it holds an integer of more than \d+ digits"):
-        plain_and_json([10**5_000])
+        told_of([10**5_000])

@@ -15,7 +15,7 @@ from edgeagent.core.agent import tool
 from edgeagent.core.effects import CallTool
 from edgeagent.core.events import ToolFailed, ToolReturned
 from edgeagent.driver import tool as tool_module
-from edgeagent.driver.result import plain_and_json
+from edgeagent.driver.result import told_of
 from edgeagent.driver.tool import ToolDriver
 
 
@@ -157,7 +157,7 @@ def test_a_driver_that_is_closed_says_nothing_more():
     ],
 )
 def test_values_have_one_json_text(value, text):
-    assert plain_and_json(value)[1] == text
+    assert told_of(value).json == text
 
 
 def test_what_befell_the_way_to_a_device_goes_beside_the_result():

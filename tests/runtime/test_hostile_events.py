@@ -16,7 +16,7 @@ from edgeagent.core.effects import AskModel, AskUser, CallTool, SetTimer
 from edgeagent.core.events import Event, SessionStarted
 from edgeagent.core.state import State, outstanding
 from edgeagent.core.values import Usage, canonical_json
-from edgeagent.driver.result import plain_and_json
+from edgeagent.driver.result import told_of
 from edgeagent.runtime.loop import Loop
 from edgeagent.runtime.wiring import step_of
 from edgeagent.trace.check import fold
@@ -58,7 +58,7 @@ class Hostile:
         if hint is str:
             if name == "value" and chance.random() < 0.7:
                 value = chance.choice((*RESULTS, self._text(), [self._text()] * 3, {self._text(): 1}))
-                return plain_and_json(value)[1]
+                return told_of(value).json
             return chance.choice(CALLS) if chance.random() < 0.3 else self._text()
         if get_origin(hint) is Literal:
             return chance.choice(get_args(hint))

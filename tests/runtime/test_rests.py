@@ -158,3 +158,71 @@ def test_a_file_that_is_none_of_ours_is_not_read(tmp_path: Path, damage: bytes) 
 def test_a_part_is_never_more_than_is_recorded_of_one(tmp_path: Path) -> None:
     _, (answer,) = told(tmp_path, call("read_log"), call("result_more"), "One.")
     assert len(json.dumps(parts(answer)[0])) < 3 * 4_096
+
+
+PICTURE = b"\x89PNG\r\n" + bytes(range(256)) * 80
+
+
+@tool(idempotent=True)
+def look() -> dict[str, object]:
+    """Look through the camera."""
+    return {"picture": PICTURE, "notes": [bytearray(b"sharp"), "at noon"]}
+
+
+@tool(idempotent=True)
+def many() -> list[bytes]:
+    """Read many registers."""
+    return [bytes([n]) for n in range(20)]
+
+
+def looked(state: Path, named: str = "look") -> tuple[edgeagent.Session, tuple[str, ...]]:
+    """A session of one call, and what people are told of its result."""
+    agent = Agent("looker", "You look.", (look, many))
+    with edgeagent.open(agent, model=Script([call(named), "Done."]), state=state) as session:
+        session.ask("Go on.")
+    (event,) = (r.event for r in records_of(session.trace_path).records if isinstance(r.event, ToolReturned))
+    return session, event.notes
+
+
+def test_bytes_of_a_result_are_kept_as_they_are_and_a_person_is_told_where(tmp_path: Path) -> None:
+    session, notes = looked(tmp_path)
+    assert notes == (
+        f"its {len(PICTURE)} bytes are kept in results/2-1.bin",
+        "its 5 bytes are kept in results/2-2.bin",
+    )
+    assert (session.directory / "results" / "2-1.bin").read_bytes() == PICTURE
+    assert (session.directory / "results" / "2-2.bin").read_bytes() == b"sharp"
+    assert (session.directory / "results" / "2-1.bin").stat().st_mode & 0o077 == 0
+
+
+def test_of_many_bytes_as_many_are_kept_as_are_allowed_and_the_rest_is_said_not_to_be(tmp_path: Path) -> None:
+    session, notes = looked(tmp_path, "many")
+    assert notes[-2:] == ("its 1 bytes are kept in results/2-8.bin", "its 1 bytes are not kept")
+    assert len(list((session.directory / "results").iterdir())) == 8
+
+
+def test_a_fork_and_an_export_have_the_bytes(tmp_path: Path) -> None:
+    session, _ = looked(tmp_path)
+    agent = Agent("looker", "You look.", (look, many))
+    forked = fork_session(tmp_path, session.directory, at=None, again=True, agent=agent)
+    assert (forked.directory / "results" / "2-1.bin").read_bytes() == PICTURE
+    target = tmp_path / "out.tar.gz"
+    command = ["sessions", "export", session.id, str(target), "--state", str(tmp_path)]
+    assert CliRunner().invoke(cli, command).exit_code == 0
+    with tarfile.open(target) as archive:
+        file = archive.extractfile(f"{session.id}/results/2-1.bin")
+        assert file is not None
+        assert file.read() == PICTURE
+
+
+def test_bytes_find_room_by_letting_older_results_go_and_none_beyond_their_share_is_kept(tmp_path: Path) -> None:
+    kept = KeptResults(tmp_path, DISK)
+    assert kept.keep_bytes(1, 1, bytes(KEPT_BYTES_MAX + 1)) == ""
+    assert kept.keep(2, "x" * 1_000)
+    assert kept.keep_bytes(3, 1, bytes(KEPT_BYTES_MAX)) == "results/3-1.bin"
+    assert [path.name for path in (tmp_path / "results").iterdir()] == ["3-1.bin"]
+
+
+def test_where_the_disk_takes_no_bytes_that_is_said(tmp_path: Path) -> None:
+    (tmp_path / "results").touch()
+    assert KeptResults(tmp_path, DISK).keep_bytes(1, 1, b"x") == ""

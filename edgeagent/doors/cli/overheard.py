@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 from edgeagent.doors.cli.terminal import far_copy
-from edgeagent.trace.disk import file_behind
+from edgeagent.runtime.folder import file_behind
 
 LINE_BYTES_MAX = 40_000
 """A line that does not end is told in portions of this size."""

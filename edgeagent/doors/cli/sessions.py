@@ -33,7 +33,7 @@ from edgeagent.runtime.fork import fork_session
 from edgeagent.runtime.keys import KV_NAME
 from edgeagent.runtime.rebuild import is_lost
 from edgeagent.runtime.recording import agent_name
-from edgeagent.runtime.rests import RESULTS_NAME
+from edgeagent.runtime.rests import RESULTS_NAME, kept_in
 from edgeagent.runtime.vouched import examine_session
 from edgeagent.trace.recover import Clean, Damaged
 
@@ -145,7 +145,7 @@ def remove(session: tuple[str, ...], yes: bool, state: Path | None) -> int:
 @click.argument("target", type=click.Path(path_type=Path), required=False)
 @state_option
 def export(session: str, target: Path | None, state: Path | None) -> int:
-    """Write SESSION to TARGET (SESSION.tar.gz): trace, session.json and long results. It holds everything in clear.
+    """Write SESSION to TARGET (SESSION.tar.gz): trace, session.json, long results, bytes. All of it is in clear.
 
     `edgeagent trace export --audit` writes what may be given away.
     """
@@ -159,10 +159,9 @@ def export(session: str, target: Path | None, state: Path | None) -> int:
         for file in sorted(directory.iterdir()):
             if file.name in {TRACE_NAME, ABOUT_NAME} or file.name.startswith(f"{TRACE_NAME}."):
                 archive.add(file, f"{directory.name}/{file.name}")
-            elif file.name == RESULTS_NAME and file.is_dir() and not file.is_symlink():
-                for each in sorted(file.iterdir()):
-                    if each.name.isdecimal() and each.is_file() and not each.is_symlink():
-                        archive.add(each, f"{directory.name}/{RESULTS_NAME}/{each.name}")
+            elif file.name == RESULTS_NAME and file.is_dir():
+                for each in sorted(kept_in(directory)):
+                    archive.add(each, f"{directory.name}/{RESULTS_NAME}/{each.name}")
     tell(f"wrote {target}")
     return int(ExitCode.DONE)
 
