@@ -13,7 +13,8 @@ class Terminal:
     """The terminal that the program was started from, if there is one."""
 
     def __init__(self) -> None:
-        self._files = [number for number in (0, 1, 2) if _is_terminal(number)]
+        found = [number for number in (0, 1, 2) if _is_terminal(number)]
+        self._files = [*found, *map(os.dup, found)]  # While a tool runs, something else may stand in their places.
 
     @property
     def has_gone(self) -> bool:
