@@ -8,13 +8,13 @@ import threading
 from edgeagent.core.effects import AskUser
 from edgeagent.driver.person import Decision, PersonDriver
 
-QUESTION = AskUser(4, "erase", "{}", "because", 5_000)
+QUESTION = AskUser(4, "erase", "{}", "because", 60_000)
 
 
-def decided(decide, timeout_ms=5_000):
+def decided(decide, timeout_ms=60_000):
     driver, events = PersonDriver(decide), queue.Queue()
     driver.submit(AskUser(4, "erase", "{}", "because", timeout_ms), events.put)
-    event = events.get(timeout=10)
+    event = events.get(timeout=60)
     driver.close()
     return event
 
@@ -26,13 +26,13 @@ def test_a_yes_is_an_approval():
 
 def test_without_anybody_the_answer_is_no():
     driver, events = PersonDriver(), queue.Queue()
-    driver.submit(AskUser(4, "erase", "{}", "because", 5_000), events.put)
-    assert events.get(timeout=10).approved is False
+    driver.submit(AskUser(4, "erase", "{}", "because", 60_000), events.put)
+    assert events.get(timeout=60).approved is False
 
 
 def test_silence_is_a_no():
     never = threading.Event()
-    event = decided(lambda question: never.wait(20), timeout_ms=50)
+    event = decided(lambda question: never.wait(120), timeout_ms=50)
     never.set()
     assert (event.approved, event.text) == (False, "no answer")
 
@@ -52,7 +52,7 @@ def test_a_question_may_be_answered_from_elsewhere_once():
     driver.submit(QUESTION, answers.put)
     assert driver.answer(QUESTION.effect_id, Decision(True, "", QUESTION.digest))
     assert not driver.answer(QUESTION.effect_id, Decision(False)), "it is no longer open"
-    assert answers.get(timeout=5).approved
+    assert answers.get(timeout=60).approved
     driver.close()
     assert answers.empty()
 
@@ -62,5 +62,5 @@ def test_of_two_places_the_first_that_answers_counts():
     driver = PersonDriver(lambda question: None)
     driver.ask_also(lambda question: Decision(True, "from the second"))
     driver.submit(QUESTION, answers.put)
-    assert answers.get(timeout=5).text == "from the second"
+    assert answers.get(timeout=60).text == "from the second"
     driver.close()

@@ -52,7 +52,7 @@ def leave() -> None:
 @tool(idempotent=True)
 def hang() -> None:
     """Wait until the test is over."""
-    RELEASE.wait(20)
+    RELEASE.wait(120)
 
 
 @tool(idempotent=True)
@@ -79,10 +79,10 @@ def driver():
     RELEASE.clear()
 
 
-def answer(driver, name, arguments="{}", timeout_ms=5_000):
+def answer(driver, name, arguments="{}", timeout_ms=60_000):
     events = queue.Queue()
     driver.submit(CallTool(7, name, arguments, timeout_ms), events.put)
-    return events.get(timeout=10), events
+    return events.get(timeout=60), events
 
 
 def test_a_result_comes_back_as_canonical_json(driver):

@@ -63,7 +63,7 @@ def device() -> Iterator[Device]:
     for end in theirs:
         os.close(end)
     for thread in threads:
-        thread.join(5)
+        thread.join(60)
 
 
 def register(request: bytes, delay_s: float) -> list[tuple[float, bytes]]:

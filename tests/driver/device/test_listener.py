@@ -56,7 +56,8 @@ class Pump:
         self.end, ours = pty.openpty()
         tty.setraw(ours)
         self.place, self._held = os.ttyname(ours), ours
-        threading.Thread(target=self._live, daemon=True).start()
+        self._thread = threading.Thread(target=self._live, daemon=True)
+        self._thread.start()
 
     def say(self, text: str) -> None:
         """Print."""
@@ -64,10 +65,10 @@ class Pump:
             os.write(self.end, text.encode())
 
     def close(self) -> None:
-        """Go away."""
-        for end in (self._held, self.end):
-            with contextlib.suppress(OSError):
-                os.close(end)
+        """Go away, the thread first: the descriptor's number is used again."""
+        os.close(self._held)
+        self._thread.join(60)
+        os.close(self.end)
 
     def _live(self) -> None:
         line = ""
@@ -107,10 +108,10 @@ def test_an_alarm_of_a_device_is_told_and_a_commands_own_answer_is_not(pump: Pum
             time.sleep(0.05)
         assert device.console().run("show alarms") == Done("ALARM list: none")
         pump.say("\r\nALARM pressure 12 bar\r\npump# ")
-        assert heard.get(timeout=10) == "ALARM pressure 12 bar"
+        assert heard.get(timeout=60) == "ALARM pressure 12 bar"
         assert device.console().run("noop") == Done("")
         pump.say("\r\nALARM empty\r\npump# ")
-        assert heard.get(timeout=10) == "ALARM empty"
+        assert heard.get(timeout=60) == "ALARM empty"
     finally:
         listener.close()
         device.close()

@@ -63,7 +63,7 @@ def port(line: Line) -> Iterator[SerialPort]:
 
 def hear(port: SerialPort, wanted: bytes, since: int = 0) -> bytes:
     """Wait until it was heard."""
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     while wanted not in (heard := port.heard(since)):
         assert time.monotonic() < until, heard
         time.sleep(0.005)
@@ -98,7 +98,7 @@ def test_a_flood_is_heard_whole(line: Line, port: SerialPort) -> None:
         target=lambda: [os.write(line.device, flood[at : at + 512]) for at in range(0, len(flood), 512)]
     )
     sender.start()
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while port.offset < len(flood) and time.monotonic() < until:
         time.sleep(0.01)
     sender.join()
@@ -109,8 +109,8 @@ def test_what_is_waited_for_comes_with_the_offset_after_it(line: Line, port: Ser
     assert port.wait(0, 0.01) == (b"", 0)
     os.write(line.device, b"ab")
     hear(port, b"ab")
-    assert port.wait(0, 1) == (b"ab", 2)
-    assert port.wait(1, 1) == (b"b", 2)
+    assert port.wait(0, 60) == (b"ab", 2)
+    assert port.wait(1, 60) == (b"b", 2)
 
 
 # -- counts are real
@@ -121,27 +121,29 @@ def test_a_write_counts_what_the_line_accepted(line: Line, port: SerialPort) -> 
     assert os.read(line.device, 100) == b"hello"
 
 
+def arrived(line: Line, wanted: int) -> int:
+    """How many bytes came to the device: as many as it waits for, and what comes behind them."""
+    count = 0
+    while select.select([line.device], [], [], 60 if count < wanted else 0.3)[0]:
+        count += len(os.read(line.device, 65_536))
+    return count
+
+
 def test_agentic_hil_275_a_write_that_runs_out_of_time_says_how_much_was_accepted(line: Line, port: SerialPort) -> None:
     """pyserial#281, agentic-hil#275: a time-out although it was written; a short write reported whole."""
     block = b"x" * 300_000
-    accepted = port.write(block, timeout_s=0.3)
-    assert 0 < accepted < len(block)
-    arrived, quiet = 0, False
-    while not quiet:
-        ready, _, _ = select.select([line.device], [], [], 0.3)
-        quiet = not ready
-        arrived += len(os.read(line.device, 65_536)) if ready else 0
-    assert arrived == accepted
+    accepted = 0
+    while not accepted:  # A machine that is busy elsewhere may take nothing within the time.
+        accepted = port.write(block, timeout_s=0.3)
+    assert accepted < len(block)
+    assert arrived(line, accepted) == accepted
 
 
 def test_pyserial_281_a_write_without_time_is_not_reported_as_failed_when_it_went_out(
     line: Line, port: SerialPort
 ) -> None:
     accepted = port.write(b"abc", timeout_s=0)
-    time.sleep(0.1)
-    ready, _, _ = select.select([line.device], [], [], 0)
-    arrived = os.read(line.device, 100) if ready else b""
-    assert len(arrived) == accepted
+    assert arrived(line, accepted) == accepted
 
 
 # -- one way of going away
@@ -152,7 +154,7 @@ def test_an_unplug_is_one_link_lost_from_every_call(line: Line, port: SerialPort
     os.write(line.device, b"last words")
     hear(port, b"last words")
     line.unplug()
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     with pytest.raises(LinkLost) as lost:
         while time.monotonic() < until:
             port.wait(port.offset, 0.2)
@@ -175,7 +177,7 @@ def test_a_write_under_way_ends_when_the_line_goes(line: Line, port: SerialPort)
 
     def write() -> None:
         try:
-            ended.append(port.write(b"x" * 300_000, timeout_s=30))
+            ended.append(port.write(b"x" * 300_000, timeout_s=120))
         except LinkLost as lost:
             ended.append(lost)
 
@@ -183,7 +185,7 @@ def test_a_write_under_way_ends_when_the_line_goes(line: Line, port: SerialPort)
     writer.start()
     time.sleep(0.1)
     line.unplug()
-    writer.join(timeout=5)
+    writer.join(timeout=60)
     assert isinstance(ended[0], LinkLost)
 
 
@@ -198,7 +200,7 @@ def test_the_board_comes_back_under_its_name(tmp_path: Path) -> None:
     first.unplug()
     name.unlink()
     name.symlink_to(second.place)
-    port.reopen(5)
+    port.reopen(60)
     os.write(second.device, b"two")
     assert hear(port, b"one two")
     lost, opened = port.take_notes()
@@ -223,8 +225,8 @@ def test_coming_back_gives_up_after_its_time(tmp_path: Path) -> None:
 def test_tio_13_waiting_costs_no_processor_time(port: SerialPort) -> None:
     """tio#13: 100 % CPU on a dead port."""
     before = time.process_time()
-    port.wait(0, 0.5)
-    assert time.process_time() - before < 0.1
+    port.wait(0, 2)
+    assert time.process_time() - before < 1
 
 
 # -- one owner
@@ -342,6 +344,14 @@ class Edges:
     reset_output_buffer = reset_input_buffer
 
 
+def seen(edges: Edges, *wanted: tuple[str, bool]) -> None:
+    """Wait until the device has seen as many changes; they are these."""
+    until = time.monotonic() + 60
+    while len(edges.edges) < len(wanted) and time.monotonic() < until:
+        time.sleep(0.005)
+    assert edges.edges == list(wanted)
+
+
 @pytest.fixture
 def remote() -> Iterator[tuple[str, Edges, socket.socket]]:
     """An RFC 2217 server with one client; gives its URL, its device and the client's connection once there is one."""
@@ -368,7 +378,7 @@ def remote() -> Iterator[tuple[str, Edges, socket.socket]]:
     listening.close()
     for connection in connected:
         connection.close()
-    server.join(timeout=5)
+    server.join(timeout=60)
 
 
 @pytest.mark.filterwarnings("ignore:setDaemon:DeprecationWarning", "ignore:setName:DeprecationWarning")
@@ -381,8 +391,7 @@ def test_opening_a_remote_port_sends_no_edge_and_a_reset_is_one_pulse(remote: tu
     assert hear(port, b"echo me")
     assert edges.edges == []
     port.reset(pulse_s=0.01)
-    time.sleep(0.2)
-    assert edges.edges == [("dtr", False), ("dtr", True)]
+    seen(edges, ("dtr", False), ("dtr", True))
     port.close()
 
 
@@ -393,8 +402,7 @@ def test_a_modem_line_is_switched_and_told(remote: tuple[str, Edges, Any]) -> No
     port.open()
     assert hear(port, b"banner\r\n")
     port.switch("rts")
-    time.sleep(0.2)
-    assert edges.edges == [("rts", False)]
+    seen(edges, ("rts", False))
     assert port.modem_lines() == {"dtr": True, "rts": False, "cts": False, "dsr": False, "cd": False, "ri": False}
     assert port.timeline()[-1].note == "rts off"
     port.close()
@@ -416,7 +424,7 @@ def test_a_socket_is_a_port_too() -> None:
     assert device.recv(100) == b"there"
     device.close()
     with pytest.raises(LinkLost):
-        port.wait(port.offset, 5)
+        port.wait(port.offset, 60)
     port.close()
     listening.close()
 

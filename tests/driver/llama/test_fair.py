@@ -81,7 +81,7 @@ def test_who_waits_for_a_job_is_woken_by_it():
     thread = threading.Thread(target=lambda: taken.append(queue.take().session))
     thread.start()
     queue.put(job("a"))
-    thread.join(10)
+    thread.join(60)
     assert taken == ["a"]
 
 

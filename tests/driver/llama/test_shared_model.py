@@ -124,7 +124,7 @@ def test_an_ask_beyond_what_may_wait_fails_at_once_and_says_when_to_come_again(s
     driver, events, busy = model.driver(TALKER), queue.Queue(), keep_busy(model)
     for number in (1, 2):
         driver.submit(AskModel(number, (Message("user", "Hello."),), (), "answer", 1, 0, 1), events.put)
-    refused = events.get(timeout=10)
+    refused = events.get(timeout=120)
     busy.set()
     assert (type(refused), refused.effect_id, refused.reason) == (ModelFailed, 2, "unavailable")
     assert "try again in about" in refused.message
@@ -136,7 +136,7 @@ def test_an_ask_that_is_cancelled_while_it_waits_is_answered_at_once(model):
     driver, events, busy = model.driver(TALKER), queue.Queue(), keep_busy(model)
     driver.submit(AskModel(1, (Message("user", "Hello."),), (), "answer", 1, 0, 1), events.put)
     driver.cancel(1)
-    event = events.get(timeout=10)
+    event = events.get(timeout=120)
     busy.set()
     assert (event.effect_id, event.stop) == (1, "cancelled")
 
@@ -171,7 +171,7 @@ def test_after_the_model_was_closed_an_ask_fails_and_says_so(smollm2):
     driver, events = model.driver(TALKER), queue.Queue()
     model.close()
     driver.submit(AskModel(1, (Message("user", "Hello."),), (), "answer", 1, 0, 1), events.put)
-    event = events.get(timeout=10)
+    event = events.get(timeout=120)
     assert (event.reason, "was closed" in event.message) == ("unavailable", True)
 
 
