@@ -136,8 +136,8 @@ class Sessions:
 
     def rows(self, who: str) -> list[dict[str, Any]]:
         """The sessions of this key, the newest first."""
-        mine = [(name, owner) for name, owner in self._owners.items() if owner.key == who]
-        return [self.row(name, owner) for name, owner in sorted(mine, reverse=True)]
+        mine = [(owner.begun_ms, name) for name, owner in self._owners.items() if owner.key == who]
+        return [self.row(name, self._owners[name]) for _, name in sorted(mine, reverse=True)]
 
     def row(self, name: str, owner: Owner) -> dict[str, Any]:
         """One session in the list; where it stands is told of those that are open."""

@@ -147,10 +147,10 @@ def test_the_operators_rules_hold_and_are_shown(tmp_path, named):
     with serving(tmp_path, config=None if named == "edgeagent.toml" else file) as server:
         _, shown = server.ask("GET", "/api/agents")
         assert "the pipes are frozen" in str(shown["agents"][0]["rules"])
-        session, question = asked(server)
-        decide(server, session, question)
+        session = server.opened()
+        assert server.ask("POST", f"/api/sessions/{session}/words", SAID | {"wait": False})[0] == 202
         answered = str(server.events(session, until="Say"))
-    assert "the pipes are frozen" in answered and "CallTool" not in answered
+    assert "the pipes are frozen" in answered and "CallTool" not in answered and "AskUser" not in answered
 
 
 def test_a_turn_is_stopped_from_afar(server):
@@ -171,6 +171,12 @@ def test_what_is_no_session_or_no_words_is_refused(server):
     assert server.ask("GET", f"/api/sessions/{session}/events?since=-1")[0] == 400
     assert server.ask("DELETE", f"/api/sessions/{session}")[0] == 405
     assert server.ask("GET", "/api/sessions/../../etc/passwd")[0] == 404
+
+
+def test_sessions_are_listed_the_newest_first_also_those_of_one_second(server):
+    begun = [server.opened() for _ in range(8)]
+    listed = [row["id"] for row in server.ask("GET", "/api/sessions")[1]["sessions"]]
+    assert listed[:8] == begun[::-1]
 
 
 def test_a_title_is_the_first_words_without_what_would_move_a_screen(server):
@@ -222,7 +228,7 @@ def test_sessions_that_rest_are_put_down_for_others_and_opened_again(tmp_path):
         assert server.door.sessions.open_count == 2
         for name in names:
             assert server.ask("POST", f"/api/sessions/{name}/words", {"text": "Hello"})[1]["text"] == "Good day."
-        assert [row["id"] for row in server.ask("GET", "/api/sessions")[1]["sessions"]] == sorted(names, reverse=True)
+        assert [row["id"] for row in server.ask("GET", "/api/sessions")[1]["sessions"]] == names[::-1]
 
 
 # -- figures and documents -----------------------------------------------------------------------------------------

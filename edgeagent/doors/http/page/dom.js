@@ -32,8 +32,15 @@ export function put(into, ...children) {
   into.replaceChildren(...children.filter((child) => child !== null));
 }
 
-// A value of a call's arguments as it will be given: the JSON of it.
-export function named(values) {
-  const rows = Object.entries(values).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, JSON.stringify(value))]);
+const LONG_CHARS = 300;
+
+// A value of a call's arguments as it will be given: the JSON of it. `isCut`: long ones scroll; never where a person
+// decides about them.
+export function named(values, isCut = false) {
+  const rows = Object.entries(values).flatMap(([name, value]) => {
+    const text = JSON.stringify(value);
+    const long = { class: "long", tabindex: "0", role: "group", "aria-label": name };
+    return [el("dt", {}, name), el("dd", {}, isCut && text.length > LONG_CHARS ? el("div", long, text) : text)];
+  });
   return rows.length ? el("dl", {}, ...rows) : null;
 }

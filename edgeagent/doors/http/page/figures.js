@@ -58,8 +58,9 @@ function plot(title, values, written) {
 
 function line(values, label) {
   const low = Math.min(...values);
-  const span = Math.max(...values) - low || 1;
-  const points = values.map((value, n) => `${(n * 100) / (KEPT - 1)},${28 - (26 * (value - low)) / span}`).join(" ");
+  const span = Math.max(...values) - low;
+  const at = (n) => 100 - ((values.length - 1 - n) * 100) / (KEPT - 1); // The newest at the right edge.
+  const points = values.map((value, n) => `${at(n)},${span ? 28 - (26 * (value - low)) / span : 15}`).join(" ");
   const svg = document.createElementNS(SVG, "svg");
   const drawn = document.createElementNS(SVG, "polyline");
   for (const [name, value] of [["viewBox", "0 0 100 30"], ["preserveAspectRatio", "none"], ["role", "img"], ["aria-label", label]])

@@ -42,7 +42,8 @@ function logInView() {
       key.value = "";
       start();
     } catch (error) {
-      tell(wrong, error.message);
+      tell(wrong, error.code === "invalid_api_key" ? say.wrongKey : error.message);
+      key.select();
     }
   });
   put(main, el("h1", {}, say.logIn), form);

@@ -55,12 +55,14 @@ function draw(main, id, path, shown, { away, since, begin }) {
     document.title = `${now === "asks" ? "(?) " : ""}${plain(shown.title || say.untitled)} · edgeagent`;
   }
 
+  if (!shown.title) hint(parts.hint, shown.agent);
   stands(shown.state, Date.now());
   const leave = follow(id, since, {
     record(row) {
       timeline.record(row);
       put(parts.passing);
       if (row.seq + 1 >= shown.records) stands(row.state, row.event.at_ms - (row.event.skew_ms ?? 0));
+      if (row.event.type === "UserSaid") parts.hint.remove();
       if (row.event.type === "UserSaid" && !shown.title) {
         shown.title = row.event.text.slice(0, 80);
         tell(parts.title, shown.title);
@@ -97,6 +99,7 @@ function frame(shown, since, begin) {
   const parts = {
     title: el("h1", {}, shown.title || say.untitled),
     mark: el("p", {}),
+    hint: el("p", { class: "quiet" }),
     list: el("ol", { class: "timeline" }),
     passing: el("p", { class: "quiet", role: "status" }),
     questions: el("div", { class: "questions", "aria-live": "assertive" }),
@@ -112,7 +115,7 @@ function frame(shown, since, begin) {
     el("p", {}, el("a", { href: "#/" }, say.back)), parts.title, parts.mark,
     el("details", { open: innerWidth > 700 }, el("summary", {}, say.budget), parts.bars), about,
     parts.devices,
-    since > 0 ? earlier : null,
+    since > 0 ? earlier : null, parts.hint,
     el("div", { role: "log", "aria-label": say.timeline }, parts.list), parts.passing, parts.questions, parts.form,
   ];
   return parts;
@@ -148,9 +151,18 @@ function composer(parts, id, path) {
     el("div", { class: "buttons" }, el("button", { class: "main" }, say.send), parts.stop));
 }
 
+async function agentCalled(name) {
+  return (await call("GET", "/api/agents")).agents.find((each) => each.name === name);
+}
+
+// What may be said, while nothing was.
+async function hint(box, name) {
+  const agent = await agentCalled(name).catch(() => null);
+  if (agent) put(box, `${say.hint} ${agent.tools.map((tool) => tool.name).join(", ") || "–"}`);
+}
+
 async function rules(box, name) {
-  const { agents } = await call("GET", "/api/agents");
-  const agent = agents.find((each) => each.name === name);
+  const agent = await agentCalled(name);
   if (!agent) return;
   const items = (texts) => el("ul", {}, ...texts.map((each) => el("li", {}, each)));
   box.append(

@@ -5,6 +5,16 @@ import { say, time } from "./words.js";
 
 const ITEMS_MAX = 1_000; // A page on the wall stays open for weeks; what is above is in the trace.
 
+// A text of several lines as such; every other result is the JSON that it is.
+function lines(value) {
+  try {
+    const found = JSON.parse(value);
+    return typeof found === "string" && found.includes("\n") ? found : value;
+  } catch {
+    return value; // It was cut.
+  }
+}
+
 export class Timeline {
   constructor(list) {
     this.list = list;
@@ -37,7 +47,7 @@ export class Timeline {
       case "TimerFired":
         return this.note(`${say.timer} · ${at}`);
       case "ToolReturned":
-        return this.result(event, say.result, event.value);
+        return this.result(event, say.result, lines(event.value));
       case "ToolFailed":
         return this.result(event, `${say.failed}: ${event.reason.replaceAll("_", " ")}`, event.message, "bad");
       case "EffectLost":
@@ -88,7 +98,7 @@ export class Timeline {
 
   entry(effect) {
     const fate = el("p", { class: "quiet" });
-    const box = el("div", { class: "call" }, el("p", { class: "tool" }, effect.tool), named(JSON.parse(effect.arguments)), fate);
+    const box = el("div", { class: "call" }, el("p", { class: "tool" }, effect.tool), named(JSON.parse(effect.arguments), true), fate);
     this.add("", box);
     return { box, fate };
   }
