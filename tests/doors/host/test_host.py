@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import socket
 import stat
 import subprocess
@@ -83,6 +84,18 @@ def test_the_host_of_the_page_runs_its_tool(tmp_path):
     run = [sys.executable, "-c", program, *command]
     done = subprocess.run(run, capture_output=True, text=True, env=garden.env, check=True)
     assert done.stdout == "lamp: True\nIt is on.\n"
+
+
+@pytest.mark.long
+def test_the_host_in_node_runs_its_tool(tmp_path):
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is missing, so the host in Node was NOT tried: apt-get install nodejs")
+    garden = Garden(tmp_path, call("set_lamp", on=True), "It is on.")
+    command = [each if each != "acp" else "host" for each in garden.command()]
+    run = [node, str(ROOT / "host" / "node" / "lamp.mjs"), "Switch the lamp on.", *command]
+    done = subprocess.run(run, capture_output=True, text=True, env=garden.env, check=True)
+    assert done.stdout == "lamp: on\nIt is on.\n"
 
 
 # -- several hosts at a socket ---------------------------------------------------------------------------------------
