@@ -120,7 +120,9 @@ def is_half(request: str, call: PlannedCall, tools: Tools) -> bool:
     def is_order(part: str) -> bool:
         return begins_with_verb(part) or next(iter(stems(part)), "") in verbs
 
-    return any(is_order(one) and is_order(other) for one, other in divisions(request))
+    found = list(divisions(request))
+    is_left = bool(found) and any(is_alike(word, verbs) for word in call.evidence.explained.undone)
+    return is_left or any(is_order(one) and is_order(other) for one, other in found)
 
 
 def _either(request: str, call: PlannedCall, tools: Tools) -> str:

@@ -24,6 +24,9 @@ WEIGHT_OF_NONE = 3.0
 STRANGE_MAX = 3
 """Words that name what nobody knows, above which more make no difference."""
 
+UNDONE_MAX = 2
+"""Words for what the tool does not do, above which more make no difference."""
+
 FREE, LEFT_OUT = "free", "left out"
 """Why an argument is not held to anything: the model fills it, or its default stands."""
 
@@ -68,7 +71,7 @@ class Evidence:
 
         `lead` and `said`: by how many nats the least sure value leads, and how many speak for the least said one;
         `unsaid`: the share of the request that neither the tool nor the values have; `strange`: words that name what
-        nothing has; `left_out`: optional arguments.
+        nothing has; `undone`: those that say what is to be done, and not by this tool; `left_out`: optional arguments.
         """
         if not self.asked:
             return {}
@@ -78,6 +81,7 @@ class Evidence:
             "said": min((each.weight for each in self.dealt.values()), default=WEIGHT_OF_NONE),
             "unsaid": sum(word not in said for word in self.unknown) / len(self.asked),
             "strange": float(min(len(self.strange), STRANGE_MAX)),
+            "undone": float(min(len(self.explained.undone) + len(self.explained.unmeant), UNDONE_MAX)),
             "left_out": float(sum(why == LEFT_OUT for _, why in self.why)),
         }
 

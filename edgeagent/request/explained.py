@@ -60,8 +60,9 @@ def explained(tool: Tool, said: Sequence[Word], values: Collection[str]) -> Expl
     words = [word for word in said if stems(word.text) and word.stem not in _POLITE]
     behind = {place for place, word in enumerate(said) if place and said[place - 1].folded in ARTICLES}
     things = {id(said[place]) for place in behind}
-    doing = [word for word in words if id(word) not in things and _does(word, is_first=word is words[0])]
     known = _of_tool(tool) | set(values)
+    first = words[0] if words and words[0].stem not in values else None
+    doing = [word for word in words if id(word) not in things and _does(word, is_first=word is first)]
     undone = [word.stem for word in doing if not _is_known(word, known)]
     if len(undone) < len(doing):
         undone = [each for each in undone if each not in _PARTICLES]

@@ -41,6 +41,9 @@ TO_COME = stem_set(ENGLISH.arguments.to_come)
 """Words of tools that have to do with what is to come."""
 
 
+LATER = 2
+"""Ordinals above this say which one is meant, and not what is done first, or in a second."""
+
 NOT_HELD: Mapping[str, Any] = {}
 
 
@@ -166,7 +169,7 @@ def _unused(reading: Reading, pieces: Pieces, narrowed: Sequence[Narrowed]) -> l
     """A question about the first number or time that is said and that no argument has."""
     texts = [each for name, row in pieces.texts.items() for each in (row if _is_message(reading, name) else row[:1])]
     taken = [*pieces.numbers.values(), *pieces.days.values(), *pieces.lists.values(), *texts]
-    said = [(each.begin, each.end) for each in reading.mentions if not each.is_weak]
+    said = [(m.begin, m.end) for m in reading.mentions if not m.is_weak or (m.is_ordinal and m.value > LATER)]
     said += [(each.begin, each.end) for each in reading.whens]
     inside = list(said)
     parts = ((each.begin, each.end) for each in reading.said.words if each.folded in ENGLISH.numbers.fractions)

@@ -55,6 +55,8 @@ class PatternTable(Table, frozen=True):
 
     asks: str
     orders_politely: str
+    notifies: str
+    exclaims: str
     asks_for_agreement: str
     denies: str
     reports: str

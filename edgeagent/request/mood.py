@@ -19,6 +19,7 @@ _AGREEMENT = _PATTERNS.compiled("asks_for_agreement")
 _DENIES, _LITTLE = _PATTERNS.compiled("denies"), _PATTERNS.compiled("denies_little")
 _DENIED, _POINTS_BACK = _PATTERNS.compiled("denied"), _PATTERNS.compiled("points_back")
 _AGREES, _REFUSES = _PATTERNS.compiled("agrees"), _PATTERNS.compiled("refuses")
+_NOTIFIES, _EXCLAIMS = _PATTERNS.compiled("notifies"), _PATTERNS.compiled("exclaims")
 _RELATIVE = _PATTERNS.compiled("relative")
 _ANNOUNCES = _PATTERNS.compiled("announces")
 _REPORTS = _PATTERNS.compiled("reports")
@@ -97,7 +98,7 @@ def _is_whole(answer: str, mood: Literal["agrees", "refuses"], english: re.Patte
 
 
 def _is_question(sentence: str) -> bool:
-    if _ORDERS.match(sentence):
+    if _ORDERS.match(sentence) or _NOTIFIES.match(sentence) or _EXCLAIMS.match(sentence):
         return False
     is_asked = sentence.rstrip("\"'’”) ").endswith("?") and _AGREEMENT.search(sentence) is None
     return is_asked or _ASKS.match(sentence) is not None

@@ -212,7 +212,9 @@ def _is_whole(planned: Plan, part: str, tools: Tools, *, begins: bool) -> bool:
     scores = dict(planned.scores)
     reading = [name for call in planned.calls for name in call.tools if tools.by_name[name].effect == "read"]
     if reading:
+        others = [name for name in tools.by_name if tools.by_name[name].effect != "read"]
         is_named = any(tools.begins_with(part, name) for name in reading)
+        is_named = is_named and not any(tools.begins_with(part, name) for name in others)
         begins = begins and (is_named or is_question(part) or act_of(part) == "read")
         if not begins:
             return False
