@@ -13,7 +13,7 @@ from edgeagent.request.clauses import divisions
 from edgeagent.request.evidence import Evidence
 from edgeagent.request.explained import is_alike
 from edgeagent.request.lexical import stem, stems, words_of
-from edgeagent.request.mood import denied_in, is_qualified, is_question, is_report
+from edgeagent.request.mood import denied_in, exclaims, is_qualified, is_question, is_report
 from edgeagent.request.parts.strange import GENERIC
 from edgeagent.request.parts.words import begins_with_verb
 from edgeagent.request.planned import PlannedCall, in_words, sentences_for
@@ -78,7 +78,7 @@ def _is_order(request: str, call: PlannedCall, tools: Tools) -> bool:
     """Whether a request that a tool that only reads would answer orders something else, as far as one can tell."""
     if is_question(request):
         return False
-    if is_qualified(request) or polarity_of(request) is not None or call.evidence.explained.undone:
+    if exclaims(request) or is_qualified(request) or polarity_of(request) is not None or call.evidence.explained.undone:
         return True
     first, spelled = next(iter(stems(request)), ""), words_of(request)
     is_verb = bool(spelled) and stem(spelled[0]) == first and (first in OPPOSITES or first not in GENERIC)
@@ -130,6 +130,9 @@ def _either(request: str, call: PlannedCall, tools: Tools) -> str:
     found = counterpart(tools.by_name[call.tools[0]], tools.by_name.values())
     if found is None or says(found[1], request):
         return ""
+    is_start = "stop" in OPPOSITES.get(found[1], ())
+    if is_start and next(iter(stems(request)), "") in stems(call.tools[0]):
+        return ""  # "Record for an hour" is no order to stop.
     other, scores = found[0].name, dict(call.scores)
     return other if scores.get(other, -math.inf) >= scores[call.tools[0]] - LEAD_ALONE else ""
 

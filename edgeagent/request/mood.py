@@ -36,6 +36,11 @@ def is_question(request: str) -> bool:
     return any(_is_question(each.strip()) for each in _SENTENCE.split(own_words(request)))
 
 
+def exclaims(request: str) -> bool:
+    """Whether the request only exclaims: "what a day!"."""
+    return _EXCLAIMS.match(request) is not None
+
+
 def own_words(request: str) -> str:
     """The request without the text that it announces, which may ask and deny what it likes: "write: do not open"."""
     match = _ANNOUNCES.match(request)
@@ -98,7 +103,7 @@ def _is_whole(answer: str, mood: Literal["agrees", "refuses"], english: re.Patte
 
 
 def _is_question(sentence: str) -> bool:
-    if _ORDERS.match(sentence) or _NOTIFIES.match(sentence) or _EXCLAIMS.match(sentence):
+    if _ORDERS.match(sentence) or _NOTIFIES.match(sentence) or exclaims(sentence):
         return False
     is_asked = sentence.rstrip("\"'’”) ").endswith("?") and _AGREEMENT.search(sentence) is None
     return is_asked or _ASKS.match(sentence) is not None

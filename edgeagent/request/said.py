@@ -24,6 +24,7 @@ CHARS_MAX = 2_000
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|[\W_]", re.DOTALL)
 _SENTENCE = re.compile(r"[^.!?;:]+[.!?;:]*\s*|[.!?;:]+\s*")
 _DONE = "\0"
+_ENDS_CLAUSE = frozenset((".", "!", "?", ";", ",", ":", "und", "oder", "bis"))
 _SLIPS = re.compile(r"\"[^\"]*\"|“[^”]*”|(?<!\w)'[^']*'(?!\w)|(?<![\w/.@])([^\W\d_]{4,})(?![\w/@]|\.\w)")
 
 
@@ -137,7 +138,7 @@ def said_of(
     if spoken.table is None:
         return Said.of(_respelled(request, words), request, spoken, now)
     pieces = [Piece(match[0], *match.span()) for match in _TOKEN.finditer(request)]
-    pieces = _clocks(_numbers(_phrases(pieces, spoken), spoken), spoken)
+    pieces = _clocks(_numbers(_phrases(_parted_verbs(pieces, spoken), spoken), spoken), spoken)
     return Said.of(_worded(pieces, _moods(request, spoken), spoken, knows), request, spoken, now)
 
 
@@ -175,6 +176,28 @@ def tongue_in(request: str) -> Tongue:
 
 
 # -- in the order in which it is read ------------------------------------------------------------------------------
+
+
+def _parted_verbs(pieces: list[Piece], spoken: Tongue) -> list[Piece]:
+    """Verbs whose particle stands at the end of their clause, as one: the verb is replaced, the particle goes."""
+    first, found = None, list(pieces)
+    for place, piece in enumerate(pieces):
+        word = piece.text.casefold()
+        if word in _ENDS_CLAUSE:
+            first = None
+        elif first is None and word.isalpha():
+            first = place
+        elif first is not None and word in spoken.particles and _ends_clause(pieces, place):
+            english = spoken.english_of(word + pieces[first].text.casefold())
+            if english is not None:
+                found[first] = pieces[first]._replace(text=english, is_done=True)
+                found[place] = piece._replace(text="", is_done=True)
+    return found
+
+
+def _ends_clause(pieces: Sequence[Piece], place: int) -> bool:
+    behind = next((each.text.casefold() for each in pieces[place + 1 :] if not each.text.isspace()), ".")
+    return behind in _ENDS_CLAUSE
 
 
 def _phrases(pieces: list[Piece], spoken: Tongue) -> list[Piece]:

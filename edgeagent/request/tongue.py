@@ -65,7 +65,8 @@ class NumeralTable(Table, frozen=True):
 class TongueTable(Table, frozen=True):
     """All of the file. `phrases` are a pattern and what each of its groups is in English (`=`: as it stands).
 
-    `words` are tables of English words and those that mean them.
+    `words` are tables of English words and those that mean them. `particles` are parts of verbs that stand at the
+    end of a clause: `taue das Fach ab` is `abtauen`.
     """
 
     name: str
@@ -76,6 +77,7 @@ class TongueTable(Table, frozen=True):
     phrases: list[list[str]]
     words: dict[str, dict[str, str]]
     sentences: SentenceTable
+    particles: str = ""
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,11 @@ class Tongue:
             if first and last:
                 return f"{first} {last}"
         return None
+
+    @cached_property
+    def particles(self) -> frozenset[str]:
+        """What a verb leaves at the end of a clause."""
+        return frozenset(self.table.particles.split() if self.table is not None else ())
 
     @cached_property
     def numerals(self) -> Mapping[str, int]:

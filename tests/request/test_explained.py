@@ -12,7 +12,7 @@ from edgeagent.core.agent import tool
 from edgeagent.request.explained import explained, is_alike
 from edgeagent.request.parts.words import Words
 from edgeagent.request.plan import plan
-from edgeagent.request.said import Spoken
+from edgeagent.request.said import Spoken, said_of
 from edgeagent.request.tools import Tools
 
 Plot = Literal["front field", "back field", "vineyard"]
@@ -207,6 +207,70 @@ def test_what_an_agent_is_about_is_nothing_strange_and_no_reason_to_act():
 )
 def test_a_word_is_a_form_of_another_only_where_its_end_is_one(word, known, is_known):
     assert is_alike(word, known) is is_known
+
+
+@tool(idempotent=True)
+def start_filming(minutes: Annotated[int, Meta(ge=1, le=90)] | None = None) -> str:
+    """Film, for some minutes or until it is stopped."""
+    return ""
+
+
+@tool(idempotent=True)
+def stop_filming() -> str:
+    """Stop to film."""
+    return ""
+
+
+@tool(idempotent=True, effect="read")
+def film_state() -> str:
+    """Tell whether something is filmed, and for how long."""
+    return ""
+
+
+@tool(idempotent=True)
+def notify_below(celsius: Annotated[int, Meta(ge=0, le=99)]) -> str:
+    """Send a message once the oven is colder than this."""
+    return ""
+
+
+@tool(idempotent=True, effect="read")
+def oven_temperature() -> str:
+    """Tell how hot the oven is."""
+    return ""
+
+
+@tool(idempotent=True)
+def defrost(minutes: Annotated[int, Meta(ge=1, le=60)]) -> str:
+    """Defrost the freezer."""
+    return ""
+
+
+FILM = Tools.of([start_filming, stop_filming, film_state])
+
+
+def test_the_verb_of_a_pair_alone_starts_it():
+    assert [each for each, _ in called("Film for ten minutes", FILM)] == ["start_filming"]
+
+
+@pytest.mark.parametrize("request_", ["What a lovely film!", "Quel beau film !"])
+def test_an_exclamation_is_no_question(request_):
+    assert called(request_, FILM) == []
+
+
+def test_to_be_told_later_is_no_question_now():
+    found = called("Let me know when the oven is colder than 80 degrees", Tools.of([notify_below, oven_temperature]))
+    assert found == [("notify_below", '{"enum":[80]}')]
+
+
+def test_an_ordinal_that_nothing_takes_is_asked_about():
+    found = plan("Defrost the freezer for 20 minutes, the fifth", Tools.of([defrost]), needed=-99.0)
+    assert not found.calls
+    assert "fifth" in found.text
+
+
+@pytest.mark.parametrize("request_", ["Taue das Gefrierfach zehn Minuten ab", "Gefrierfach zehn Minuten abtauen"])
+def test_a_verb_and_its_particle_are_one_verb(request_):
+    assert "defrost" in said_of(request_)
 
 
 HARDLY_MEANT = 3.0
