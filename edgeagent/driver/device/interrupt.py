@@ -1,7 +1,7 @@
 """Interrupting what runs on a console, as a tool that always asks a person: only where the profile says it may.
 
 Law: the key is pressed only into a command that has not ended, or where nobody knows what is there; never at a prompt,
-a log-in, a boot loader or its count-down, where it would do something of its own.
+a log-in of the console's own, a boot loader or its count-down, where it would do something of its own.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def interrupted(console: Console) -> str:
     if console.running and state in READY:
         state = console.confirm()  # Its end may have come; only where its prompt stands is anything typed for that.
     running = console.running
-    if state in ("log_in", "password", "booting") or (state in READY and not running):
+    ours = state in ("log_in", "password") and not console.machine.others_log_in
+    if ours or state == "booting" or (state in READY and not running):
         raise DriverUnavailable(f"not interrupted: nothing runs there; the console is in state {state}")
     try:
         state = console.interrupt(INTERRUPT_S)

@@ -17,7 +17,9 @@ import re
 from collections.abc import Callable
 
 from edgeagent.driver.line import raw_repl
+from edgeagent.driver.line.consoles import session_ends
 from edgeagent.driver.line.ending import (
+    NAME,
     Sent,
     answer_of,
     late_prompts,
@@ -65,7 +67,7 @@ class ConsoleMachine(Nudger):
         self.confirmed = ""
         self._sent = Sent("")
         self._question = ""
-        self._answered = ""
+        self._answered = self.logged_in_at = ""
         self._torn = False
         self._nudges: tuple[str, ...] = ()
         self._missed = 0
@@ -78,6 +80,17 @@ class ConsoleMachine(Nudger):
         self.echoes_blanks, self.ticks = None, False
 
     # -- the state
+
+    @property
+    def others_log_in(self) -> bool:
+        """Whether the log-in that stands there may be another device's: asked for by a command that has not ended.
+
+        One that ends a session brings up the console's own; so does what shows the very name that was logged in at.
+        """
+        if not self.running or session_ends().match(self.running):
+            return False
+        named = len(NAME.findall(self.logged_in_at)) > 1
+        return not (named and self.view.clean[0].rstrip("\n").rpartition("\n")[2].strip() == self.logged_in_at)
 
     def watch(self) -> Play[State]:
         """Read what has come and say the state, without sending anything."""
@@ -292,7 +305,10 @@ class ConsoleMachine(Nudger):
         shown = self.view.clean[0]
         echoed = echo_length(shown, self._sent.line) if self.profile.echo else None
         below = shown[echoed or 0 :]  # An echo that is wrapped has line ends of its own.
-        return self.view.question if shown != self._answered and ("\n" in below or not self.profile.echo) else ""
+        if shown == self._answered or ("\n" not in below and self.profile.echo):
+            return ""
+        asks = self.view.prompt in ("log_in", "password") and self.others_log_in
+        return self.view.question or (below.strip().rpartition("\n")[2] if asks else "")
 
     def _allowed_answer(self, question: str) -> Play[bool]:
         """Type what the operator lets be answered to this question."""

@@ -49,7 +49,7 @@ class BootHolds(Struct, frozen=True, forbid_unknown_fields=True):
     unnamed: tuple[Unnamed, ...]
 
 
-NO_KIND = ("pagers", "boot_holds")
+NO_KIND = ("pagers", "boot_holds", "ends_session")
 
 
 @cache
@@ -68,6 +68,12 @@ def known_pagers() -> tuple[tuple[re.Pattern[str], str], ...]:
     """Return the pagers that are known, in the order in which they are tried."""
     pagers = msgspec.convert(_table()["pagers"], tuple[Pager, ...])
     return tuple((re.compile(pager.shows), pager.key) for pager in pagers)
+
+
+@cache
+def session_ends() -> re.Pattern[str]:
+    """Return what begins a command that ends a session."""
+    return re.compile(_table()["ends_session"])
 
 
 @cache

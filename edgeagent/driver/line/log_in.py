@@ -15,23 +15,28 @@ def log_in(machine: ConsoleMachine, user: str, password: Callable[[], str], time
     """Log in; return the state afterwards: `shell`, or `log_in` when it was refused. Each step has the time-out.
 
     `password` is called once, when its prompt stands there; it may take long (labgrid#545: meanwhile the log-in gives
-    up, or the board starts again). What it gave is typed only if that very prompt still stands there and nothing was
+    up, or the board starts again). Nothing is typed at a log-in that a command which has not ended asks for: it may be
+    another device's (telnet, ssh). What it gave is typed only if that very prompt still stands there and nothing was
     printed since; another one may be somebody else's. Otherwise nothing is typed, and the log-in begins again.
     """
-    if (yield from machine.watch()) not in ("log_in", "password"):
+    if (yield from machine.watch()) not in ("log_in", "password") and not machine.running:
         yield from machine.nudge(machine.now + timeout_s)
+    if machine.others_log_in or (machine.running and machine.state not in ("log_in", "password")):
+        return machine.state
     secret: str | None = None
     for _ in range(TRIES):
         if machine.state == "password":  # Somebody else's log-in: an empty answer ends it.
             yield from machine.answered_line("", machine.now + timeout_s)
         if machine.state != "log_in":
             break
+        at = machine.view.clean[0].rstrip("\n").rpartition("\n")[2].strip()
         if (yield from machine.answered_line(user, machine.now + timeout_s)) != "password":
             break
         asked = machine.view.clean[0]
         secret = password() if secret is None else secret
         if (yield from _typed_secret(machine, secret, asked, machine.now + timeout_s)):
             if machine.state in READY:
+                machine.logged_in_at = at
                 machine.running = ""  # A new session: what ran in the one before has ended, or it went with it.
                 yield from machine.confirm(timeout_s)
             return machine.state

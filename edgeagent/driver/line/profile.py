@@ -26,7 +26,11 @@ SETTLE_MS = 500
 SETTLE_CHARS = 100
 """How long a line must be quiet before it is taken to have nothing more to say: so long, and the time of a line."""
 
-SECRET = r"(?i:pass(?:word|phrase|code|wort)\b)|\bPIN\b"
+SECRET = (
+    r"(?i:pass[ -]?(?:word|phrase|code|wort)\b|kennwort|mot de passe|contrase[nñ]a|senha|wachtwoord|l[oö]senord|"
+    r"adgangskode|salasana|has[lł]o|heslo|parola|[sş]ifre|парол|密[码碼]|口令|パスワード|暗証|암호|비밀번호)|"
+    r"\b(?:PIN|OTP)\b|(?i:\b(?:verification|one-time|security|authentication) (?:code|token)\b)"
+)
 """What is asked for where a secret is: no answer of ours goes there."""
 
 QUESTIONS = (
@@ -37,6 +41,9 @@ QUESTIONS = (
     r"(?i:(?:\b|\[)y\]?(?:es)? ?(?:/| or ) ?\[?n\]?o?)[?: ]*$",
     r"(?i:\b(?:press|type|enter) [\"'<\[]?(?:y|n|yes|no)\b[^\n]{0,60})$",
     r"(?i:\b(?:enter|input|name|address|number|value|choice)\b[^\n]{0,60}\[[^\]\n]{0,40}\][: ]*)$",
+    r"(?i:\(?\by\)?es ?/ ?\(?n\)?o\b)[?: ]*$",
+    r"(?i:\b(?:user ?name|e-?mail|code|token|key) (?:for|of|to)\b[^\n]{0,60}: ?$)",
+    r"(?i:\b(?:press|hit) [<\[\"']?(?:return|enter|any key)\b[^\n]{0,60}$)",
     r"(?i:[(\[](?:confirm|yes|no|y|n|ok|cancel)[)\]][?: ]*)$",
     r"\? *(?:[(\[][^)\]\n]{0,40}[)\]][?: ]*)?$",
     rf"(?:{SECRET})[^\n]{{0,40}}: *$",

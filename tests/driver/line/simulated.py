@@ -128,6 +128,16 @@ class Device:
         for number, portion in enumerate(portions):
             self._later(after_s + 0.02 * number, portion)
 
+    def after(self, seconds: float, what: Callable[[], None]) -> None:
+        """Have something happen to it then."""
+        self._later(seconds, what)
+
+    def leave_session(self) -> None:
+        """End the session, and what runs in it; a log-in is asked for."""
+        self._running, self._waits_for, self._rest = "", "", []
+        self.state = "log_in"
+        self.say(f"\r\n{self.asks_user}")
+
     def _later(self, after_s: float, what: bytes | Callable[[], None]) -> None:
         self._count += 1
         last = max((due[0] for due in self._due if isinstance(due[2], bytes)), default=0.0)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
 
 from edgeagent.driver.line.console_machine import ConsoleMachine
 from edgeagent.driver.line.log_in import log_in
+from edgeagent.driver.line.outcome import NotSent, TimedOut, WaitingForInput
 from edgeagent.driver.line.profile import Pacing, load_profile
 from edgeagent.driver.line.view import State, View
 from tests.driver.line.simulated import ONE_BY_ONE, Device, words
@@ -132,3 +134,63 @@ def test_a_session_that_a_command_ended_is_over_when_somebody_logs_in_again() ->
     machine.running = "exit"
     assert device.carry(log_in(machine, "root", lambda: "s3cret", 10.0)) == "shell"
     assert machine.running == ""
+
+
+def with_session(profile: str, prompt: str, asks: str, command: str, script: list[list[Any]]) -> tuple[Device, Any]:
+    """A console that was logged in to, and has one command."""
+    device = Device(prompt, {command: script})
+    device.state, device.asks_user = "log_in", asks
+    device.say(asks)
+    machine = ConsoleMachine(load_profile(profile), words())
+    assert device.carry(log_in(machine, "root", lambda: "s3cret", 10.0)) == "shell"
+    device.entered_at.clear()
+    return device, machine
+
+
+@pytest.mark.parametrize("asks", ["login: ", "other login: ", "Username: ", "Password: ", "root@10.0.0.2's password: "])
+@pytest.mark.parametrize(("profile", "prompt"), [("linux", "root@board:~# "), ("generic", "sw1#")])
+def test_nothing_is_typed_at_the_log_in_of_another_device(profile: str, prompt: str, asks: str) -> None:
+    """`telnet` asks as the console's own log-in does: a name and a password went to the device behind it."""
+    script = [[0.1, "Connected\r\n"], ["ask", asks], ["ask", "Password: "], [0, "bad\r\n"]]
+    device, machine = with_session(profile, prompt, "board login: ", "telnet other", script)
+    assert isinstance(device.carry(machine.run("telnet other", 6.0)), WaitingForInput)
+    device.carry(log_in(machine, "root", lambda: "s3cret", 5.0))
+    assert [line for _, line in device.entered_at if line.strip()][-1:] in (["telnet other"], [MARKED])
+    assert machine.running == "telnet other"
+
+
+MARKED = 'echo "w0004q""a"; telnet other; echo "w0004q""w0005q" $?'
+
+
+def test_nothing_is_typed_by_a_log_in_into_a_command_that_runs() -> None:
+    device, machine = with_session("generic", "sw1#", "board login: ", "format", [["ask", "Really (yes/no): "]])
+    assert isinstance(device.carry(machine.run("format", 6.0)), WaitingForInput)
+    device.entered_at.clear()
+    device.carry(log_in(machine, "root", lambda: "s3cret", 5.0))
+    assert device.entered_at == []
+
+
+@pytest.mark.parametrize(("command", "asks_user"), [("exit", "Username: "), ("sleep 99", "board login: ")])
+def test_the_consoles_own_log_in_is_known_by_what_ended_the_session_or_by_its_name(
+    command: str, asks_user: str
+) -> None:
+    device, machine = with_session("generic", "sw1#", asks_user, command, [[0.1, "bye\r\n"], ["hang"]])
+    device.after(3.0, device.leave_session)
+    assert isinstance(device.carry(machine.run(command, 6.0)), TimedOut)
+    assert device.carry(log_in(machine, "root", lambda: "s3cret", 10.0)) == "shell"
+    assert machine.running == ""
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        *("Mot de passe : ", "Contraseña: ", "Passwort: ", "パスワード: ", "Пароль: ", "Verification code: "),
+        *("Enter PEM pass phrase:", "Enter OTP: "),
+    ],
+)
+def test_a_secret_is_asked_for_in_any_language_and_answered_with_nothing(asks: str) -> None:
+    device = Device("sw1#", {"su": [["ask", asks], [0, "bad\r\n"]]})
+    machine = ConsoleMachine(load_profile("generic"), words())
+    assert isinstance(device.carry(machine.run("su", 6.0)), WaitingForInput)
+    assert isinstance(device.carry(machine.answer("s3cret", 6.0)), NotSent)
+    assert "s3cret" not in [line for _, line in device.entered_at]
