@@ -91,7 +91,7 @@ def test_a_person_looks_over_the_agents_shoulder(u_boot: Any, tmp_path: Path, mo
     )
     time.sleep(1.5)
     assert device.tools[1](name="bootdelay") == "bootdelay=2"
-    shown, said = viewer.communicate(timeout=20)
+    shown, said = viewer.communicate(timeout=60)
     device.close()
     assert b"attached to the agent" in said
     assert b"bootdelay=2" in shown

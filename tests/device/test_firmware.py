@@ -273,7 +273,7 @@ def run_and_confirm(words: list[str], settings: dict[str, str]) -> tuple[int, st
             break
         if b"[y/N]" in shown and not said:
             said = os.write(screen, b"y\n") > 0
-    code = process.wait(timeout=10)
+    code = process.wait(timeout=60)
     os.close(screen)
     return code, shown.decode(errors="replace")
 

@@ -129,7 +129,7 @@ def test_an_unanswered_question_keeps_its_session_unless_it_is_named(tmp_path: P
     root = tmp_path / "state"
     session = open_agent(str(tmp_path / "payer.py"), Script([CALL]), decide=wait_for_ever, state=root)
     session.begin("Pay it.")
-    assert asked.wait(10)
+    assert asked.wait(60)
     directory = cut_off(session)
     assert why_it_stays(directory) == "a question waits for its answer"
     assert gone(root, Wanted(keep=0)) == []

@@ -99,7 +99,7 @@ class Served:
 
     def ask(self, method: str, path: str, body: object = None) -> dict:
         """What it replies."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request(method, path, json.dumps(body) if body is not None else None, HEADERS)
             return json.loads(connection.getresponse().read())

@@ -63,7 +63,7 @@ class Forks:
     def close(self) -> None:
         """End the process."""
         self._ours.close()
-        self._process.wait(10)
+        self._process.wait(60)
 
 
 def _environment(more: dict[str, str]) -> dict[str, str]:

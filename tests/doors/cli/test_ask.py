@@ -168,7 +168,7 @@ def approve(server, session):
 
 
 def open_question(shown):
-    for _ in range(1000):
+    for _ in range(6_000):
         if questions := shown()["state"]["questions"]:
             return questions[0]
         time.sleep(0.01)

@@ -149,7 +149,7 @@ def test_a_person_types_at_the_console_through_a_pipe(pump: str) -> None:
     command = [sys.executable, "-c", code, pump, "--for", "1.5"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        command, input=b"show pressure inlet\r", capture_output=True, timeout=30, env=environment, check=False
+        command, input=b"show pressure inlet\r", capture_output=True, timeout=60, env=environment, check=False
     )
     assert b"2.25 bar" in done.stdout, done.stderr
     assert done.returncode == 0

@@ -45,7 +45,7 @@ def test_a_service_says_that_it_is_ready_feeds_the_watchdog_and_says_goodbye(tmp
             os.write(descriptor, b"Hello.\n/quit\n")
             out, _ = service.communicate(timeout=60)
             os.close(descriptor)
-            manager.settimeout(5)
+            manager.settimeout(60)
             while heard[-1] != "STOPPING=1":
                 heard.append(manager.recv(4096).decode())
         assert service.returncode == 0

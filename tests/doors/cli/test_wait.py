@@ -10,7 +10,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-TIMER = json.dumps({"name": "set_timer", "arguments": {"seconds": 1, "note": "Look again."}})
+
+
+def timer(seconds):
+    return json.dumps({"name": "set_timer", "arguments": {"seconds": seconds, "note": "Look again."}})
 
 
 def started(tmp_path, *arguments):
@@ -30,7 +33,7 @@ def stopped(process):
 
 def test_a_timer_wakes_a_run_that_waits(tmp_path):
     (tmp_path / "watch.py").write_text("from edgeagent import Agent\nA = Agent('watch', 'You watch.', timers=True)\n")
-    (tmp_path / "script.json").write_text(json.dumps([TIMER, "I will look again.", "I have looked."]))
+    (tmp_path / "script.json").write_text(json.dumps([timer(1), "I will look again.", "I have looked."]))
     process = started(tmp_path, "watch.py", "Look again in a second.", "--model", "script:script.json")
     assert [process.stdout.readline() for _ in range(2)] == ["I will look again.\n", "I have looked.\n"]
     assert stopped(process) == (0, "")
@@ -38,10 +41,10 @@ def test_a_timer_wakes_a_run_that_waits(tmp_path):
 
 def test_a_timer_that_was_set_before_a_kill_fires_after_the_restart(tmp_path):
     (tmp_path / "watch.py").write_text("from edgeagent import Agent\nA = Agent('watch', 'You watch.', timers=True)\n")
-    (tmp_path / "script.json").write_text(json.dumps([TIMER, "I will look again.", "I have looked."]))
-    process = started(tmp_path, "watch.py", "Look again in a second.", "--model", "script:script.json")
+    (tmp_path / "script.json").write_text(json.dumps([timer(5), "I will look again.", "I have looked."]))
+    process = started(tmp_path, "watch.py", "Look again soon.", "--model", "script:script.json")
     assert process.stdout.readline() == "I will look again.\n"
-    process.kill()
+    process.kill()  # Long before the timer's time.
     process.communicate()
     process = started(tmp_path, "--continue")
     assert process.stdout.readline() == "I have looked.\n"

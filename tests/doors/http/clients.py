@@ -118,7 +118,7 @@ def server() -> Iterator[Served]:
                 yield Served(line.split()[-1])
             finally:
                 process.send_signal(signal.SIGTERM)
-                process.communicate(timeout=30)
+                process.communicate(timeout=60)
 
 
 # -- cases: each is given the server and a name, and asserts ---------------------------------------------------------

@@ -46,7 +46,7 @@ class Serving:
     def ask(self, method: str, path: str, body: Any = None, key: str = ANNE, **headers: str) -> tuple[int, Any]:
         """Send one request; return the status and what was answered."""
         sent = {"Authorization": f"Bearer {key}"} if key else {}
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             payload = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
             connection.request(method, path, payload, sent | {k.replace("_", "-"): v for k, v in headers.items()})
@@ -59,7 +59,7 @@ class Serving:
 
     def raw(self, sent: bytes, *, ends: bool = False) -> bytes:
         """Send bytes as they are; return everything that comes until the server closes."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
             connection.sendall(sent)
             if ends:
                 connection.shutdown(socket.SHUT_WR)
@@ -81,7 +81,7 @@ class Serving:
         self, session: str, since: int = 0, *, until: str, key: str = ANNE, **headers: str
     ) -> list[dict[str, Any]]:
         """The events of a session, up to the first record whose effects hold one of this type."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         sent = {"Authorization": f"Bearer {key}"} | {k.replace("_", "-"): v for k, v in headers.items()}
         connection.request("GET", f"/api/sessions/{session}/events?since={since}", headers=sent)
         found = []
@@ -135,9 +135,9 @@ def serving(
     thread = threading.Thread(target=door.run, args=(ready.set,))
     thread.start()
     try:
-        assert ready.wait(20)
+        assert ready.wait(60)
         yield Serving(door)
     finally:
         door.stop()
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive()

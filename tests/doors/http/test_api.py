@@ -25,7 +25,7 @@ def asked(server, key: str = ANNE) -> tuple[str, dict]:
 
 
 def question_of(server, session: str, key: str = ANNE) -> dict:
-    for _ in range(500):
+    for _ in range(6_000):
         questions = server.ask("GET", f"/api/sessions/{session}", key=key)[1]["state"]["questions"]
         if questions:
             return questions[0]
@@ -156,7 +156,7 @@ def test_the_operators_rules_hold_and_are_shown(tmp_path, named):
 def test_a_turn_is_stopped_from_afar(server):
     session, _ = asked(server)
     assert server.ask("POST", f"/api/sessions/{session}/cancel")[0] == 200
-    for _ in range(500):
+    for _ in range(6_000):
         outcome = server.ask("GET", f"/api/sessions/{session}")[1]["state"]["outcome"]
         if outcome:
             break

@@ -91,7 +91,7 @@ def choice(server: Serving, model: str, *messages: dict[str, Any], **more: Any) 
 
 def streamed(server: Serving, model: str, *messages: dict[str, Any], **more: Any) -> list[Any]:
     """The chunks of a stream; the last is what stands in place of one."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     body = json.dumps({"model": model, "messages": list(messages), "stream": True} | more)
     connection.request("POST", "/v1/chat/completions", body, {"Authorization": f"Bearer {ANNE}"})
     reply = connection.getresponse()
@@ -364,11 +364,11 @@ def test_what_is_written_for_a_client_that_goes_ends(tmp_path, model, is_streame
     Stuck.asked.clear(), Stuck.stopped.clear()
     with serving(tmp_path, model=Sticking(())) as server:
         body = json.dumps({"model": model, "messages": [user("Hello")], "stream": is_streamed})
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
         connection.request("POST", "/v1/chat/completions", body, {"Authorization": f"Bearer {ANNE}"})
-        assert Stuck.asked.wait(20) and not Stuck.stopped.is_set()
+        assert Stuck.asked.wait(60) and not Stuck.stopped.is_set()
         connection.close()
-        assert Stuck.stopped.wait(20)
+        assert Stuck.stopped.wait(60)
         while server.door.places.taken:
             time.sleep(0.01)
 
@@ -386,7 +386,7 @@ class Late(Script):
                 threading.Thread(target=self.late, args=(effect, post)).start()
 
             def late(self, effect, post):
-                assert outer.may.wait(20)
+                assert outer.may.wait(60)
                 if outer.fails:
                     post(ModelFailed(0, effect.effect_id, "engine", "it broke"))
                 else:
@@ -401,7 +401,7 @@ def test_a_stream_says_that_it_is_alive_until_words_come_or_an_error(tmp_path, m
     model = Late(("Good day.",))
     model.may, model.fails = threading.Event(), fails
     with serving(tmp_path, model=model) as server:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
         body = json.dumps({"model": BARE, "messages": [user("Hello")], "stream": True})
         connection.request("POST", "/v1/chat/completions", body, {"Authorization": f"Bearer {ANNE}"})
         reply = connection.getresponse()
@@ -476,7 +476,7 @@ def test_what_a_person_must_decide_is_said_and_decided_by_the_sessions_api(tmp_p
 
 
 def settled(server: Serving, talk: list[dict[str, Any]]):
-    for _ in range(500):
+    for _ in range(6_000):
         status, reply = chat(server, AGENT, *talk)
         if status == 200:
             return status, reply

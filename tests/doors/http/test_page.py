@@ -24,7 +24,7 @@ SECRET = b"s" * 32
 
 def logged_in(server, key=ANNE):
     """The cookie that a key is exchanged for, as a browser would send it back, and the header that set it."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     connection.request("POST", "/api/login", json.dumps({"key": key}))
     reply = connection.getresponse()
     reply.read()
@@ -52,7 +52,7 @@ def test_every_part_that_the_page_names_is_served_under_a_policy_without_inline_
         f"/page/{part}" for file in FOLDER.glob("*.js") for part in re.findall(r'"\./(\w+\.js)"', file.read_text())
     }
     for path in sorted(named):
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
         connection.request("GET", path)
         reply = connection.getresponse()
         assert (reply.status, path) == (200, path) and reply.read()

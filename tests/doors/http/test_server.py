@@ -79,7 +79,7 @@ def test_a_body_of_ten_gigabytes_is_refused_before_it_comes(server):
 def test_a_body_that_is_streamed_for_ever_is_refused_at_the_limit(server):
     head = b"POST /api/sessions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     chunk = b"8000\r\n" + b"x" * 0x8000 + b"\r\n"
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
         connection.sendall(head)
         try:
             for _ in range(2_000):
@@ -114,10 +114,10 @@ def test_a_body_of_another_shape_is_refused_with_the_place(server):
 
 def test_who_sends_a_byte_a_second_is_cut(tmp_path):
     with serving(tmp_path, limits=QUICK) as server:
-        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
             connection.sendall(b"GET /hea")
             assert code_of(read_all(connection)) == (408, "too_slow")
-        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
             connection.sendall(b"POST /api/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
             assert code_of(read_all(connection)) == (408, "too_slow")
         assert server.raw(b"") == b""  # One that says nothing is closed without a word.
@@ -132,7 +132,7 @@ def read_all(connection: socket.socket) -> bytes:
 
 def test_more_connections_than_may_be_are_told_to_come_again(server, monkeypatch):
     monkeypatch.setattr(server.door.server, "most", 1)
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as first:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as first:
         first.sendall(b"GET")
         while not server.door.server.connections:
             time.sleep(0.01)
@@ -207,7 +207,7 @@ def start(tmp_path: Path, *more: str, **options) -> subprocess.Popen[str]:
 def test_the_command_serves_at_a_unix_socket_tells_systemd_and_ends_at_sigterm(tmp_path):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
-        manager.settimeout(20)
+        manager.settimeout(60)
         environment = {**os.environ, "NOTIFY_SOCKET": str(tmp_path / "notify")}
         process = start(tmp_path, "--unix", str(tmp_path / "s"), env=environment)
         assert process.stderr is not None
@@ -219,7 +219,7 @@ def test_the_command_serves_at_a_unix_socket_tells_systemd_and_ends_at_sigterm(t
             assert read_all(connection).startswith(b"HTTP/1.1 200")
         process.terminate()
         assert manager.recv(4096) == b"STOPPING=1"
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
         process.stderr.close()
 
 
@@ -242,7 +242,7 @@ def test_the_command_takes_a_socket_that_systemd_has_opened(tmp_path):
         assert process.stderr is not None
         assert process.stderr.readline() == f"serving on http://127.0.0.1:{port}\n"
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
         process.stderr.close()
 
 
@@ -272,7 +272,7 @@ def test_the_command_encrypts_with_a_pair_of_files(tmp_path):
     with pytest.raises(NotNow, match="name its authority with --tls-ca FILE"):
         Client(at).call("GET", "/health")
     process.terminate()
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     process.stderr.close()
 
 

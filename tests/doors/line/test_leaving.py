@@ -27,12 +27,14 @@ def device() -> Iterator[tuple[int, str]]:
 
 
 def flood(end: int) -> None:
-    """Say something without end."""
+    """Say something until the line is gone; through a descriptor of its own, whose number nobody else gets."""
+    own = os.dup(end)
 
     def say() -> None:
         with contextlib.suppress(OSError):
             while True:
-                os.write(end, b"\x1b[31mpanic\x1b[0m " * 80)
+                os.write(own, b"\x1b[31mpanic\x1b[0m " * 80)
+        os.close(own)
 
     threading.Thread(target=say, daemon=True).start()
 

@@ -151,15 +151,15 @@ def test_a_file_is_sent_by_a_key(device: tuple[int, str], tmp_path: Path) -> Non
     (tmp_path / "u-boot.bin").write_bytes(bytes(range(256)) * 20)
     ours, theirs = socket.socketpair()
     with ours, theirs, at(device[1]) as terminal:
-        threading.Thread(target=carry, args=(device[0], ours.fileno()), daemon=True).start()
-        threading.Thread(target=carry, args=(ours.fileno(), device[0]), daemon=True).start()
+        threading.Thread(target=carry, args=(os.dup(device[0]), os.dup(ours.fileno())), daemon=True).start()
+        threading.Thread(target=carry, args=(os.dup(ours.fileno()), os.dup(device[0])), daemon=True).start()
         terminal.press(b"\x14y")
         terminal.see(b"file to send (ymodem):")
         terminal.press(f"{tmp_path}/u-boot.bin\r".encode())
         terminal.see(b"sending u-boot.bin")
         receiver = subprocess.Popen(["rb"], stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL, cwd=there)
         terminal.see(b"u-boot.bin sent")
-        assert receiver.wait(20) == 0
+        assert receiver.wait(60) == 0
         terminal.press(LEAVE)
         assert terminal.left() == 0
         ours.shutdown(socket.SHUT_RDWR)
@@ -236,10 +236,12 @@ def test_a_line_over_the_network_comes_back(tmp_path: Path) -> None:
 
 
 def carry(source: int, sink: int) -> None:
-    """Be one wire of a cable."""
+    """Be one wire of a cable, whose ends are its own."""
     try:
         while portion := os.read(source, 4_096):
             while portion:
                 portion = portion[os.write(sink, portion) :]
     except OSError:
         pass
+    os.close(source)
+    os.close(sink)

@@ -100,7 +100,7 @@ def test_a_line_that_died_and_came_back_is_noted_in_the_result_of_the_call(bridg
 
     def called() -> ToolReturned:
         driver.submit(CallTool(7, "read_version", "{}", 20_000), events.put)  # type: ignore[arg-type]
-        return events.get(timeout=20)
+        return events.get(timeout=60)
 
     try:
         assert called().notes == ()

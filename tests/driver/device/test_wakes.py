@@ -64,7 +64,7 @@ def test_an_alarm_line_wakes_a_session_and_becomes_a_call_and_replays(pump: Pump
     listener = device.listen(lambda line: session.post_heard("pump", line))
     try:
         pump.say("\r\nALARM pressure 12 bar\r\npump# ")
-        assert door.said.get(timeout=30) == "The pump's pressure is too high."
+        assert door.said.get(timeout=60) == "The pump's pressure is too high."
     finally:
         session.close()
         serving.join()

@@ -52,7 +52,7 @@ def line() -> Iterator[tuple[int, SerialPort]]:
     os.close(ours)
     cable.shutdown(socket.SHUT_RDWR)
     for thread in threads:
-        thread.join(10)  # Before their descriptors are closed: the numbers are used again.
+        thread.join(60)  # Before their descriptors are closed: the numbers are used again.
     device.close()
     cable.close()
     os.close(master)
@@ -100,7 +100,7 @@ def test_rx_gets_the_file_whole(line: tuple[int, SerialPort], tmp_path: Path, wa
     (tmp_path / "sent").write_bytes(content)
     receiver = Begins(lambda: receiving(line[0], tmp_path, "rx", "got"))
     steps = send(line[1], tmp_path / "sent", way, receiver)
-    assert receiver.made.wait(20) == 0
+    assert receiver.made.wait(60) == 0
     got = (tmp_path / "got").read_bytes()
     assert got[:size] == content
     assert set(got[size:]) <= {0x1A}, "XMODEM fills up the last block, with nothing else"
@@ -115,7 +115,7 @@ def test_rb_gets_the_file_its_name_and_its_length(line: tuple[int, SerialPort], 
     (tmp_path / "u-boot 2.bin").write_bytes(content)
     receiver = Begins(lambda: receiving(line[0], there, "rb"))
     send(line[1], tmp_path / "u-boot 2.bin", "ymodem", receiver)
-    assert receiver.made.wait(20) == 0
+    assert receiver.made.wait(60) == 0
     assert (there / "u-boot 2.bin").read_bytes() == content
 
 
@@ -125,7 +125,7 @@ def test_what_was_not_acknowledged_is_not_said_to_be_sent(line: tuple[int, Seria
     receiver = Begins(lambda: receiving(line[0], tmp_path, "rx", "/dev/full"))
     with pytest.raises(TransferFailed, match="cancelled"):
         send(line[1], tmp_path / "sent", "xmodem-1k", receiver)
-    assert receiver.made.wait(20) != 0
+    assert receiver.made.wait(60) != 0
 
 
 @needs_lrzsz
@@ -136,7 +136,7 @@ def test_giving_up_cancels_at_the_device_too(line: tuple[int, SerialPort], tmp_p
         send_file(
             line[1], tmp_path / "sent", "xmodem", Pacing(), stopped, lambda done, _: done > 4_000 and stopped.set()
         )
-    assert stopped.made.wait(20) != 0
+    assert stopped.made.wait(60) != 0
 
 
 def device_answers(end: int, script: list[tuple[int, bytes]], heard: list[bytes]) -> threading.Thread:
@@ -160,7 +160,7 @@ def test_a_block_that_is_refused_is_sent_again(line: tuple[int, SerialPort], tmp
     heard: list[bytes] = []
     device = Begins(lambda: device_answers(line[0], [(0, b"C"), (133, b"\x15"), (133, b"\x06"), (1, b"\x06")], heard))
     send(line[1], tmp_path / "sent", "xmodem", device)
-    device.made.join(10)
+    device.made.join(60)
     assert heard[1] == heard[2]
     assert heard[3] == b"\x04"
 
@@ -171,7 +171,7 @@ def test_a_question_asked_several_times_sends_no_block_twice(line: tuple[int, Se
     script = [(0, b"rx: ready\r\nCCC"), (133, b"C\x06"), (133, b"\x06"), (1, b"\x06")]
     device = Begins(lambda: device_answers(line[0], script, heard))
     send(line[1], tmp_path / "sent", "xmodem", device)
-    device.made.join(10)
+    device.made.join(60)
     assert [each[1:2] for each in heard[1:]] == [b"\x01", b"\x02", b""]
 
 
@@ -184,7 +184,7 @@ def test_an_end_that_is_not_acknowledged_is_said_and_not_typed_into_the_shell_th
     device = Begins(lambda: device_answers(line[0], script, heard))
     with pytest.raises(TransferFailed, match="every block was acknowledged, but not the end"):
         send(line[1], tmp_path / "sent", "xmodem", device)
-    device.made.join(10)
+    device.made.join(60)
     os.set_blocking(line[0], False)
     with pytest.raises(BlockingIOError):
         os.read(line[0], 1)

@@ -36,7 +36,7 @@ def keep_busy(model):
     """Have the model's thread wait for what is returned to be set."""
     began, until = threading.Event(), threading.Event()
     model.ask(Job(lambda: (began.set(), until.wait(60)), session="busy"))
-    assert began.wait(10)
+    assert began.wait(60)
     return until
 
 

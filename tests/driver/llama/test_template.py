@@ -256,7 +256,7 @@ def child_pid(template: Template) -> int:
 
 def gone(pid: int, *, zombie_is_gone: bool = False) -> bool:
     """Whether no process, not even a zombie, has this id; waits a little for it."""
-    for _ in range(500):
+    for _ in range(6_000):
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
