@@ -23,8 +23,8 @@ DOOR = "http"
 """The name of this door in the words that come through it."""
 
 SEQ_MAX = 1 << 53
-ASKED_S = 2.0
-"""A record is on the disk by then, also on a slow card."""
+ASKED_S = 30.0
+"""A record is on the disk by then, also on a slow card of a busy machine."""
 
 
 class NewSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -167,8 +167,10 @@ class Api:
         until = time.monotonic() + ASKED_S
         while not feed.session.decide(question.question_id, decided.approved, decided.digest, said):
             still = {each.question_id for each in questions_in(feed.session.state)}
-            if question.question_id not in still or time.monotonic() > until:
+            if question.question_id not in still:
                 raise Refused(409, "not_open", "this question is not open any more")
+            if time.monotonic() > until:
+                raise Refused(409, "not_open", "this question is not open yet, its record is not safe: decide again")
             await asyncio.sleep(0.01)
         return as_json({"taken": True})
 

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -83,14 +83,14 @@ class Serving:
         """The events of a session, up to the first record whose effects hold one of this type."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         sent = {"Authorization": f"Bearer {key}"} | {k.replace("_", "-"): v for k, v in headers.items()}
-        connection.request("GET", f"/api/sessions/{session}/events?since={since}", headers=sent)
         found = []
-        began = time.monotonic()
-        for event in parsed(connection.getresponse(), lambda: time.monotonic() - began < 60):
-            found.append(event)
-            if any(effect["type"] == until for effect in event["data"].get("effects", [])):
-                break
-        connection.close()
+        with closing(connection):
+            connection.request("GET", f"/api/sessions/{session}/events?since={since}", headers=sent)
+            began = time.monotonic()
+            for event in parsed(connection.getresponse(), lambda: time.monotonic() - began < 60):
+                found.append(event)
+                if any(effect["type"] == until for effect in event["data"].get("effects", [])):
+                    break
         return found
 
 

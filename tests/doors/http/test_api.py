@@ -214,7 +214,7 @@ def test_a_server_that_starts_again_takes_up_the_turn_and_the_same_events(tmp_pa
         assert {k: again[k] for k in ("tool", "arguments", "digest")} == {
             k: question[k] for k in ("tool", "arguments", "digest")
         }
-        decide(server, session, again)
+        assert decide(server, session, again)[0] == 200
         whole = records(server.events(session, until="Say"))
         assert whole[: len(before)] == before
         assert [each["seq"] for each in whole] == list(range(len(whole)))
