@@ -73,6 +73,7 @@ def test_ser2net_33_after_silence_twice_the_connection_is_made_anew(
     try:
         for _ in range(2):
             assert isinstance(device.console().run("show version", 1.0), NotSent)
+        monkeypatch.setattr("edgeagent.driver.device.device.ENTER_S", 60.0)
         assert device.console().run("show version") == Done("")
         assert len(bridge.connections) == 2
         assert device.port.take_notes() == ("nothing was heard 2 times: connected anew", f"opened {bridge.where}")

@@ -91,14 +91,18 @@ def switch() -> Iterator[Switch]:
 
 
 @pytest.fixture
-def device(switch: Switch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
+def device(switch: Switch, tmp_path: Path) -> Iterator[Device]:
     """It, as an agent has it."""
-    monkeypatch.setattr("edgeagent.driver.device.device.ENTER_S", 1.0)
-    monkeypatch.setattr("edgeagent.driver.device.interrupt.INTERRUPT_S", 1.0)
     (tmp_path / "switch.toml").write_text(PROFILE)
     device = Device(switch.where, str(tmp_path / "switch.toml"), mirrored=False)
     yield device
     device.close()
+
+
+@pytest.fixture
+def never_enters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A prompt that never comes is waited for a second."""
+    monkeypatch.setattr("edgeagent.driver.device.device.ENTER_S", 1.0)
 
 
 def tool(device: Device, name: str) -> Tool:
@@ -142,6 +146,7 @@ def test_at_a_log_in_nothing_is_pressed(switch: Switch, device: Device, prompt: 
     assert b"\x03" not in switch.keys
 
 
+@pytest.mark.usefixtures("never_enters")
 def test_after_a_restart_what_nobody_knows_is_interrupted(switch: Switch, device: Device) -> None:
     switch.pings = True
     assert "what ran was interrupted. The console is in state shell" in interrupt(device)
@@ -154,7 +159,11 @@ def test_while_a_person_has_the_console_nothing_is_pressed(switch: Switch, devic
     assert b"\x03" not in switch.keys
 
 
-def test_a_device_that_cannot_be_interrupted_is_said_to_be_so(switch: Switch, device: Device) -> None:
+@pytest.mark.usefixtures("never_enters")
+def test_a_device_that_cannot_be_interrupted_is_said_to_be_so(
+    switch: Switch, device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("edgeagent.driver.device.interrupt.INTERRUPT_S", 1.0)
     switch.pings = switch.deaf = True
     with pytest.raises(CommandFailed, match="no prompt came"):
         interrupt(device)
