@@ -35,6 +35,10 @@ class Lines(Protocol):
     def is_open(self) -> bool:
         """Whether the way there is open now."""
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether it was open, and the way there went away by itself."""
+
     def since(self, number: int) -> Printed:
         """The lines from this number on. From any thread."""
 

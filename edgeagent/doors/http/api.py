@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from edgeagent.core.values import call_digest
+from edgeagent.doors.http.devices import Devices
 from edgeagent.doors.http.feed import Feed, fields_of, questions_in, state_row
 from edgeagent.doors.http.message import EVENTS, Refused, Reply, as_json
 from edgeagent.doors.http.metrics import CONTENT_TYPE, Metrics
@@ -64,11 +65,13 @@ class Api:
         metrics: Metrics,
         places: Places,
         why_not_ready: Callable[[], list[str]],
+        devices: Devices,
         others: tuple[Route, ...] = (),
     ) -> None:
         """`others` are routes beside these, which the document lists too."""
+        self._devices = devices
         self._sessions, self._metrics, self._places, self._why_not = sessions, metrics, places, why_not_ready
-        self.routes = self._table() + others
+        self.routes = self._table() + devices.routes + others
 
     def _table(self) -> tuple[Route, ...]:
         # In the order in which the documents list them.
@@ -92,7 +95,8 @@ class Api:
 
     async def _health(self, call: Call) -> Reply:
         wrong = await asyncio.to_thread(self._why_not)
-        return as_json({"ready": not wrong, "wrong": wrong}, 503 if wrong else 200)
+        row = {"ready": not wrong, "wrong": wrong, "devices": self._devices.counted()}
+        return as_json(row, 503 if wrong else 200)
 
     async def _figures(self, call: Call) -> Reply:
         return Reply(200, (await asyncio.to_thread(self._metrics.text)).encode(), CONTENT_TYPE)

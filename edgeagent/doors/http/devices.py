@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -46,6 +47,15 @@ class Devices:
         for changed in self._ends:
             changed.set()
         self._ends = set()
+
+    def states(self) -> dict[str, str]:
+        """How each device of any agent stands: `open`, `lost`, or `closed`."""
+        found = {each.name: each for served in self._sessions.agents.values() for each in devices_of(served.agent)}
+        return {n: "open" if each.is_open else "lost" if each.is_lost else "closed" for n, each in found.items()}
+
+    def counted(self) -> dict[str, int]:
+        """How many devices stand so; no names, for they are told to who has a key."""
+        return dict(sorted(Counter(self.states().values()).items()))
 
     async def _list(self, call: Call) -> Reply:
         devices = self._of(call)
@@ -126,6 +136,7 @@ def _row(lines: Lines, printed: Printed, since: int) -> dict[str, Any]:
     return {
         "device": lines.name,
         "is_open": lines.is_open,
+        "is_lost": lines.is_lost,
         "lines": [msgspec.to_builtins(each) for each in printed.lines],
         "begun": printed.begun,
         "missed": max(0, first - since) if since else 0,

@@ -134,8 +134,8 @@ class HttpDoor:
         self.bare = Bare(self._model, opening.root)
         openai = OpenAi(sessions, self.bare, self.places, self.metrics, self._model.settings.temperature)
         devices = Devices(sessions)
-        more = (*devices.routes, *openai.table(), *Page(self.gate, logins).routes)
-        api = Api(sessions, self.metrics, self.places, self._why_not_ready, more)
+        more = (*openai.table(), *Page(self.gate, logins).routes)
+        api = Api(sessions, self.metrics, self.places, self._why_not_ready, devices, more)
         self.sessions, self.routes = sessions, api.routes
         requests = [
             replace(opening.request, agent=each.agent, spec=each.spec, config=opening.config, taken=each.taken)
@@ -147,6 +147,8 @@ class HttpDoor:
         router = Router(api.routes, self.gate, self._told)
         self.server = server = Server(router.answer, opening.limits)
         self._measure(sessions, server)
+        states = figures.by("device", lambda: {name: float(how == "open") for name, how in devices.states().items()})
+        self.metrics.gauge("edgeagent_device_open", "Whether the line of a device is open.", states)
         for said in await sessions.take_up():
             self._tell(said)
         await server.listen(self.sockets, self._tls)

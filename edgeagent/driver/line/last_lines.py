@@ -14,7 +14,7 @@ from collections.abc import Callable
 from edgeagent.core.lines import Line, Printed
 from edgeagent.core.text import shown
 from edgeagent.driver.line.displayed import as_text
-from edgeagent.driver.line.port import Moment, SerialPort
+from edgeagent.driver.line.port import LOST, Moment, SerialPort
 from edgeagent.driver.line.screen import COLUMNS, Cutter, Screen
 
 LINES_KEPT = 200
@@ -38,6 +38,8 @@ class LastLines:
         self._cutter, self._screen = Cutter(), Screen(columns)
         self._lines: deque[Line] = deque(maxlen=LINES_KEPT)
         self._next = 0
+        self.is_lost = False
+        """Whether the line went away by itself; until it is opened again."""
         self._followers: tuple[Callable[[], None], ...] = ()
         port.watchers.append(self._take)
 
@@ -73,6 +75,8 @@ class LastLines:
     def _take(self, moment: Moment) -> None:
         if moment.who != "device" and not (moment.who == "port" and moment.note):
             return
+        if moment.who == "port":
+            self.is_lost = moment.note.startswith(LOST) or (self.is_lost and not self._port.is_open)
         with self._working:
             self._waiting.append(moment)
             self._waiting_bytes += len(moment.data) + len(moment.note)

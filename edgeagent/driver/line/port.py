@@ -33,6 +33,9 @@ NOTES_KEPT = 32
 KEPT_BYTES_MAX = 4 * 1024 * 1024
 """Six minutes of a line at 115200 baud without a pause. What falls out is counted."""
 
+LOST = "link lost"
+"""How the note of a line begins that went away by itself."""
+
 PORTION_BYTES = 4_096
 POLL_S = 0.02
 """How often a line without a descriptor (rfc2217) is asked; with one, the kernel wakes us."""
@@ -346,7 +349,7 @@ class SerialPort:
                 os.close(end)
             self._wake = None
             self._changed.notify_all()
-        self._note(f"link lost: {because}" if because != "closed" else "closed", told=because != "closed")
+        self._note(f"{LOST}: {because}" if because != "closed" else "closed", told=because != "closed")
 
     def _poke(self) -> None:
         if self._wake is not None and self._is_ours(self._wake[1]):

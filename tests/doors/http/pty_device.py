@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import threading
 import tty
 
@@ -36,7 +37,7 @@ class PtyDevice:
         tty.setraw(self._inner)
         self.where, self.typed = os.ttyname(self._inner), b""
         (folder / "switch.toml").write_text(PROFILE)
-        self._line, self._asks = b"", b"login: "
+        self._line, self._asks, self._closing = b"", b"login: ", False
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
@@ -50,13 +51,19 @@ class PtyDevice:
         os.write(self._outer, text)
 
     def close(self) -> None:
-        """Go away."""
-        os.close(self._inner)
-        os.close(self._outer)
+        """Go away, as a device that is unplugged; twice is fine."""
+        self._closing = True
+        self._thread.join()  # Only a terminal that nobody reads any more is gone for the other end.
+        for each in (self._inner, self._outer):
+            with contextlib.suppress(OSError):
+                os.close(each)
 
     def _serve(self) -> None:
         with contextlib.suppress(OSError):
-            while portion := os.read(self._outer, 256):
+            while not self._closing:
+                if not select.select([self._outer], [], [], 0.05)[0]:
+                    continue
+                portion = os.read(self._outer, 256)
                 self.typed += portion
                 for byte in portion:
                     self._hear(bytes([byte]))

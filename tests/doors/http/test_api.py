@@ -247,7 +247,7 @@ def test_the_metrics_are_what_prometheus_reads(server):
 
 
 def test_health_says_what_is_wrong(server, monkeypatch):
-    assert server.ask("GET", "/health", key="") == (200, {"ready": True, "wrong": []})
+    assert server.ask("GET", "/health", key="") == (200, {"ready": True, "wrong": [], "devices": {}})
     monkeypatch.setattr("edgeagent.doors.http.metrics.free_bytes", lambda folder: 1 << 20)
     status, said = server.ask("GET", "/health", key="")
     assert status == 503 and "takes only 1 MB more" in said["wrong"][0]

@@ -89,6 +89,20 @@ def test_what_a_device_prints_is_shown_and_followed_without_a_key_more_being_typ
     assert device.typed == typed, "looking types nothing"
 
 
+def test_health_counts_how_devices_stand_and_the_metrics_name_them(server, device):
+    assert server.ask("GET", "/health", key="")[1]["devices"] == {"closed": 1}
+    called(server)
+    assert server.ask("GET", "/health", key="")[1]["devices"] == {"open": 1}
+    assert f'edgeagent_device_open{{device="{device.where}"}} 1.0' in server.ask("GET", "/metrics")[1]
+    device.close()
+    with watched(server) as events:
+        lines_until(events, "link lost")
+    status, said = server.ask("GET", "/health", key="")
+    assert (status, said["devices"]) == (200, {"lost": 1})
+    (row,) = server.ask("GET", f"{PATH}/devices")[1]["devices"]
+    assert (row["is_open"], row["is_lost"]) == (False, True)
+
+
 def test_a_password_is_never_shown_though_the_device_echoes_it(server, device):
     called(server)
     assert PASSWORD.encode() in device.typed

@@ -69,7 +69,7 @@ class Screen {
     for (const line of row.lines) this.add(line.text, line.is_note);
     this.last = row.lines.at(-1)?.number ?? this.last;
     tell(this.begun, row.begun);
-    tell(this.stands, row.is_open ? say.isOpen : this.last < 0 ? say.notOpen : say.isClosed);
+    tell(this.stands, row.is_open ? say.isOpen : row.is_lost ? say.isLost : this.last < 0 ? say.notOpen : say.isClosed);
     if (atEnd) this.lines.scrollTop = this.lines.scrollHeight;
   }
 

@@ -18,7 +18,7 @@ const en = {
   away: "Connection lost; trying again …", gone: "This session is not there (any more).",
   tokens: "tokens", modelFailed: "The model failed",
   wrongKey: "This is no key of this server.", hint: "Say what is to be done. Tools of this agent:",
-  devices: "Devices", screen: "Screen of", isOpen: "open", isClosed: "closed", missed: "lines are not kept any more",
+  devices: "Devices", screen: "Screen of", isOpen: "open", isClosed: "closed", isLost: "lost: the next call looks for it", missed: "lines are not kept any more",
   notOpen: "not open yet: the first call opens it",
   budgetOut: "budget", cancelled: "cancelled", halted: "halted", unknown: "unknown",
 };
@@ -41,7 +41,7 @@ const de = {
   away: "Verbindung verloren; neuer Versuch …", gone: "Diese Sitzung gibt es nicht (mehr).",
   tokens: "Token", modelFailed: "Das Modell hat versagt",
   wrongKey: "Das ist kein Schlüssel dieses Servers.", hint: "Sagen Sie, was zu tun ist. Werkzeuge dieses Agenten:",
-  devices: "Geräte", screen: "Bildschirm von", isOpen: "offen", isClosed: "geschlossen", missed: "Zeilen sind nicht mehr da",
+  devices: "Geräte", screen: "Bildschirm von", isOpen: "offen", isClosed: "geschlossen", isLost: "verloren: der nächste Aufruf sucht es", missed: "Zeilen sind nicht mehr da",
   notOpen: "noch nicht offen: der erste Aufruf öffnet es",
   budgetOut: "Budget", cancelled: "abgebrochen", halted: "angehalten", unknown: "unbekannt",
 };
