@@ -16,7 +16,7 @@ class Line(msgspec.Struct, frozen=True):
     is_note: bool = False
 
 
-class Printed(msgspec.Struct, frozen=True):
+class Excerpt(msgspec.Struct, frozen=True):
     """The lines from a number on, as far as they are kept; which number comes next; what stands on the line begun."""
 
     lines: tuple[Line, ...]
@@ -39,7 +39,7 @@ class Lines(Protocol):
     def is_lost(self) -> bool:
         """Whether it was open, and the way there went away by itself."""
 
-    def since(self, number: int) -> Printed:
+    def since(self, number: int) -> Excerpt:
         """The lines from this number on. From any thread."""
 
     def follow(self, changed: Callable[[], None]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from edgeagent.core.agent import Agent
-from edgeagent.core.lines import Lines, Printed
+from edgeagent.core.lines import Excerpt, Lines
 from edgeagent.doors.http.feed import ALIVE_S, RETRY_MS, framed
 from edgeagent.doors.http.message import EVENTS, Refused, Reply, as_json
 from edgeagent.doors.http.routes import Call, Route
@@ -130,7 +130,7 @@ def devices_of(agent: Agent) -> tuple[Lines, ...]:
     return tuple(found.values())
 
 
-def _row(lines: Lines, printed: Printed, since: int) -> dict[str, Any]:
+def _row(lines: Lines, printed: Excerpt, since: int) -> dict[str, Any]:
     """A device with its lines; `missed` of those behind `since` are not kept any more."""
     first = printed.lines[0].number if printed.lines else printed.next
     return {

@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from edgeagent.core.lines import Line, Printed
+from edgeagent.core.lines import Excerpt, Line
 from edgeagent.core.text import shown
 from edgeagent.driver.line.displayed import as_text
 from edgeagent.driver.line.port import LOST, Moment, SerialPort
@@ -53,14 +53,14 @@ class LastLines:
         """Whether the line is open."""
         return self._port.is_open
 
-    def since(self, number: int) -> Printed:
+    def since(self, number: int) -> Excerpt:
         """The lines from this number on, as far as they are kept."""
         with self._working:
             while self._waiting:
                 self._work_off(self._waiting.popleft())
             self._waiting_bytes = 0
             lines = tuple(line for line in self._lines if line.number >= number)
-            return Printed(lines, self._next, self._screen.begun[:LINE_CHARS_KEPT])
+            return Excerpt(lines, self._next, self._screen.begun[:LINE_CHARS_KEPT])
 
     def follow(self, changed: Callable[[], None]) -> None:
         """Call this whenever there may be more."""
