@@ -210,6 +210,40 @@ def test_the_screens_of_devices_are_shown_live_on_both_pages_and_nothing_is_type
     device.close()
 
 
+def test_on_the_smallest_phone_nothing_is_wider_than_the_screen_and_all_is_reached_by_keys(serve, visit):
+    word = "x" * 400
+    server = serve(call("set_valve", valve=word, seconds=30), OPEN, f"It is {word}.")
+    phone = visit(server, locale="de-DE", viewport={"width": 320, "height": 640})
+    button(phone, "Neue Sitzung").focus()
+    phone.keyboard.press("Enter")
+    expect(phone.locator("main")).to_contain_text("set_valve, read_sensor")
+    phone.locator("#words").focus()
+    phone.keyboard.insert_text(f"Open {word}")
+    phone.keyboard.press("Enter")
+    expect(button(phone, "Erlauben")).to_be_visible()
+    for summary in phone.locator("summary:visible").all():
+        summary.focus()
+        phone.keyboard.press("Enter")
+    assert phone.evaluate(WIDER) == []
+    phone.locator("#home").focus()
+    for _ in range(40):
+        phone.keyboard.press("Tab")
+        if phone.evaluate("document.activeElement.textContent") == "Erlauben":
+            break
+    phone.keyboard.press("Enter")
+    expect(phone.locator(".answer")).to_contain_text(word)
+    assert phone.evaluate(WIDER) == []
+    phone.locator("#home").focus()
+    phone.keyboard.press("Enter")
+    expect(phone.locator(".list li")).to_have_count(1)
+    assert phone.evaluate(WIDER) == []
+
+
+WIDER = """() => [...document.querySelectorAll("body *")]
+  .filter((each) => each.checkVisibility() && each.getBoundingClientRect().right > innerWidth + 1)
+  .map((each) => each.outerHTML.slice(0, 80))"""
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(serve, visit, scheme):
     server = serve(OPEN, "It is open.", "x")
