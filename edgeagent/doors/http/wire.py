@@ -237,7 +237,7 @@ class Wire:
             return
         await self._send(start)
         async with contextlib.aclosing(reply.pieces) as pieces:
-            async for piece in pieces:
+            while not is_bare and (piece := await anext(pieces, None)) is not None:
                 await self._send(protocol.send(h11.Data(data=piece)))
         await self._send(protocol.send(h11.EndOfMessage()))
 

@@ -146,6 +146,16 @@ def test_head_is_get_without_its_body(server):
     assert got.startswith(b"HTTP/1.1 200") and got.endswith(b"\r\n\r\n")
 
 
+@pytest.mark.parametrize("path", ["/api/sessions/{session}/events", "/api/agents/garden/lines"])
+def test_head_of_a_stream_is_its_head_alone_and_no_fault(server, path, caplog):
+    sent = f"HEAD {path.format(session=server.opened())} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    got = server.raw(f"{sent}Authorization: Bearer {ANNE}\r\n\r\n".encode())
+    assert got.startswith(b"HTTP/1.1 200") and got.endswith(b"\r\n\r\n") and b"retry" not in got
+    while server.door.server.connections:
+        time.sleep(0.01)
+    assert [each.getMessage() for each in caplog.records if each.name == "asyncio"] == []
+
+
 def test_every_reply_forbids_scripts_frames_and_guesses(server):
     head = server.raw(ALIVE).partition(b"\r\n\r\n")[0].decode().lower()
     assert "content-security-policy: default-src 'none'" in head
