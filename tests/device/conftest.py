@@ -47,7 +47,7 @@ class Target:
         self.ports.append(port)
         return port
 
-    def console(self, profile: str, *, enter_s: float = 15.0) -> Console:
+    def console(self, profile: str, *, enter_s: float = 60.0) -> Console:
         """Open its line and get to a prompt."""
         console = Console(self.port(), load_profile(profile))
         console.enter(enter_s)
@@ -65,7 +65,7 @@ class Target:
 
 
 def start(
-    name: str, command: list[str], *, where: str = r"(/dev/pts/\d+)", place: str = "", wait_s: float = 10
+    name: str, command: list[str], *, where: str = r"(/dev/pts/\d+)", place: str = "", wait_s: float = 60
 ) -> Target:
     """Start a program and find out where its line is: from what it prints, or `place` when that is known."""
     TARGETS_SEEN.add(name)
@@ -87,6 +87,14 @@ def start(
         process.stdout.close()
         pytest.fail(f"{name} did not say where its line is: {printed[-300:]!r}")
     return Target(name, process, place, printed)
+
+
+def until(condition: Callable[[], object], what: str, within_s: float = 60.0) -> None:
+    """Wait until this is so; how long that takes is the machine's matter."""
+    limit = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < limit, what
+        time.sleep(0.02)
 
 
 def need(path: Path, what: str) -> None:

@@ -68,6 +68,14 @@ def test_a_command_that_writes_is_not_run_without_a_person(u_boot: Any, tmp_path
     assert "not defined" in outcome.output
 
 
+def read_until(descriptor: int, words: bytes) -> bytes:
+    """Return what is read up to these words, or to the end."""
+    read = b""
+    while words not in read and (portion := os.read(descriptor, 4_096)):
+        read += portion
+    return read
+
+
 def test_a_person_looks_over_the_agents_shoulder(u_boot: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the agent owns the line, `edgeagent console` attaches to it."""
     from edgeagent.driver.device.device import Device
@@ -82,17 +90,19 @@ def test_a_person_looks_over_the_agents_shoulder(u_boot: Any, tmp_path: Path, mo
             "from edgeagent.doors.cli.console import console; console()",
             u_boot.place,
             "--for",
-            "3",
+            "60",
         ],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(u_boot, tmp_path),
     )
-    time.sleep(1.5)
+    assert viewer.stdout and viewer.stderr
+    said = read_until(viewer.stderr.fileno(), b"attached to the agent")
     assert device.tools[1](name="bootdelay") == "bootdelay=2"
-    shown, said = viewer.communicate(timeout=60)
+    shown = read_until(viewer.stdout.fileno(), b"bootdelay=2")
     device.close()
+    viewer.communicate(timeout=60)  # Its line has ended, and so does the viewer.
     assert b"attached to the agent" in said
     assert b"bootdelay=2" in shown
     with pytest.raises(DriverUnavailable):
@@ -105,8 +115,8 @@ def test_a_board_that_restarts_between_two_calls_is_found_again(u_boot: Any) -> 
     device = Device(u_boot.place, str(ROOT / "examples" / "board.toml"), mirrored=False)
     assert device.tools[1](name="bootdelay") == "bootdelay=2"
     device.console().run("reset", 3)
-    until = time.monotonic() + 20
-    while device.console().enter(10) != "boot_loader":
+    until = time.monotonic() + 60
+    while device.console().enter(60) != "boot_loader":
         assert time.monotonic() < until
     assert device.tools[0]()["version"] == "2023.01"
     device.close()

@@ -69,7 +69,7 @@ def target(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def port(target: Any) -> Iterator[SerialPort]:
     """Its line, let go afterwards so that others can have it."""
-    port = target.port(wait_s=5)
+    port = target.port(wait_s=60)
     yield port
     port.close()
 
@@ -137,7 +137,7 @@ def heard_until_echo(port: SerialPort, ask: bytes) -> bytes:
     text = f"after {port.offset}"
     question = b"".join(smp.lines(smp.encode(smp.Message(smp.WRITE, smp.OS, smp.ECHO, 99, {"d": text}))))
     end = b"".join(smp.lines(smp.encode(smp.Message(smp.WRITE_ANSWER, smp.OS, smp.ECHO, 99, {"r": text}))))
-    since, heard, until = port.offset, b"", time.monotonic() + 10
+    since, heard, until = port.offset, b"", time.monotonic() + 60
     port.write(ask)
     # After a reset the board takes nothing in for a moment; nothing is lost, but the line must have been read.
     port.write(question)
@@ -152,7 +152,7 @@ def heard_until_echo(port: SerialPort, ask: bytes) -> bytes:
 
 def test_zephyr_118715_no_single_corrupted_byte_makes_an_accepted_frame(host: Any) -> None:
     """Exhaustive, on the real thing: a call that counts up, with every byte replaced by every other."""
-    port = host.port(wait_s=5)
+    port = host.port(wait_s=60)
     client = SmpClient(port)
     frame = b"".join(smp.lines(smp.encode(smp.Message(smp.WRITE, GROUP, CALL, 1, {"tool": "count_up", "args": {}}))))
     before, count = frames_accepted(client), counted(client)

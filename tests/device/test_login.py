@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from edgeagent.driver.device.device import Device, LogIn
 from edgeagent.driver.line.console import Console
 from edgeagent.driver.line.outcome import Done, Failed, NotSent
 from edgeagent.driver.line.profile import load_profile
+from tests.device.conftest import until
 
 pytestmark = [
     pytest.mark.device,
@@ -38,7 +38,7 @@ def console(start_target: Callable[..., Any], tmp_path: Path, request: pytest.Fi
     name = {"login": "busybox login", "getty": "busybox getty", "agetty": "Debian agetty"}[request.param]
     target = start_target(name, [*command, request.param])
     console = Console(target.port(), load_profile("linux"))
-    assert console.enter(10) == "log_in"
+    assert console.enter(60) == "log_in"
     yield console
 
 
@@ -69,8 +69,7 @@ def test_a_command_at_the_log_in_is_not_sent(console: Console) -> None:
 def test_a_command_at_the_password_prompt_is_not_sent(console: Console) -> None:
     """labgrid#546: the log-in prompt was hidden by messages, and helper functions were typed as a password."""
     console.port.write(b"operator\r")
-    time.sleep(0.5)
-    assert console.look() == "password"
+    until(lambda: console.look() == "password", "no password is asked for")
     assert isinstance(console.run("echo hello"), NotSent)
     sent = b"".join(moment.data for moment in console.port.timeline() if moment.who == "agent")
     assert b"hello" not in sent
@@ -78,10 +77,8 @@ def test_a_command_at_the_password_prompt_is_not_sent(console: Console) -> None:
 
 def test_a_password_that_the_device_echoes_is_hidden(console: Console) -> None:
     console.port.hide(PASSWORD.encode())
-    console.port.write(PASSWORD.encode()[:7])
-    time.sleep(0.2)
-    console.port.write(PASSWORD.encode()[7:])
-    time.sleep(0.3)
+    console.port.write(PASSWORD.encode())
+    until(lambda: b"*" * len(PASSWORD) in console.port.heard(0), "nothing is echoed")
     heard = console.port.heard(0)
     console.port.hide(b"")
     assert PASSWORD.encode() not in heard
@@ -102,7 +99,7 @@ def test_the_password_is_not_asked_for_before_its_prompt_stands_there(console: C
 def test_after_a_log_out_somebody_logs_in_again(console: Console) -> None:
     assert console.log_in("operator", lambda: PASSWORD) == "shell"
     console.run("exit", 2)
-    assert console.enter(10) == "log_in"
+    assert console.enter(60) == "log_in"
     assert console.log_in("operator", lambda: PASSWORD) == "shell"
     assert console.run("echo again") == Done("again")
 
@@ -115,7 +112,7 @@ def test_a_failure_on_the_last_page_of_a_pager_is_seen(console: Console, tmp_pat
     assert console.log_in("operator", lambda: PASSWORD) == "shell"
     assert console.run("PS1='sw1# '") == Done("")
     switch = Console(console.port, load_profile("generic"))
-    assert switch.enter(10) == "shell"
+    assert switch.enter(60) == "shell"
     failed, well = switch.run("more /failed"), switch.run("more /well")
     assert isinstance(failed, Failed)
     assert failed.output.split("\n") == [*pages, "% Error: flash is not usable"]
@@ -125,8 +122,7 @@ def test_a_failure_on_the_last_page_of_a_pager_is_seen(console: Console, tmp_pat
 def test_a_device_is_logged_in_to_again_after_its_session_ended(console: Console) -> None:
     """Also where somebody had left it at the prompt of a password."""
     console.port.write(b"guest\r")
-    time.sleep(0.5)
-    assert console.look() == "password"
+    until(lambda: console.look() == "password", "no password is asked for")
     console.port.close()
     device = Device(console.port.settings.identity, "linux", log_in=LogIn("operator", lambda: PASSWORD), mirrored=False)
     try:

@@ -23,9 +23,10 @@ DEVICE = [sys.executable, str(Path(__file__).parent / "modbus_device.py")]
 def client(start_target: Callable[..., Any]) -> Iterator[ModbusClient]:
     """A client of a device that has just begun to serve."""
     client = ModbusClient(start_target("Modbus RTU", DEVICE).port(), timeout_s=1.0)
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while not isinstance(client.read_holding(7, 0), ModbusDone):
         assert time.monotonic() < until, "the device does not serve"
+    client.timeout_s = 60.0
     yield client
 
 
@@ -51,34 +52,34 @@ def test_a_refusal_says_why(client: ModbusClient) -> None:
 def test_a_late_answer_is_not_taken_for_the_next_requests(start_target: Callable[..., Any]) -> None:
     target = start_target("Modbus RTU", DEVICE)
     client = ModbusClient(target.port(), timeout_s=1.0)
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while client.read_holding(7, 1) != ModbusDone((101,)):
         assert time.monotonic() < until, "the device does not serve"
     os.kill(target.process.pid, signal.SIGSTOP)
     client.timeout_s = 0.3
     assert isinstance(client.read_holding(7, 2), ModbusUnknown)
     os.kill(target.process.pid, signal.SIGCONT)
-    client.timeout_s = 1.0
+    client.timeout_s = 60.0
     assert client.read_holding(7, 3) == ModbusDone((103,))
 
 
 def test_garbage_before_a_request_goes_by(client: ModbusClient) -> None:
     """pymodbus#356: after a frame that was cut, the next good one is found."""
     client.port.write(bytes.fromhex("0703 00"))
-    time.sleep(0.1)
-    assert client.read_holding(7, 2) in (
-        ModbusDone((102,)),
-        ModbusUnknown("no valid answer within 1 s; 0 other bytes came"),
-    )
+    client.timeout_s = 1.0
+    first = client.read_holding(7, 2)
+    assert first == ModbusDone((102,)) or isinstance(first, ModbusUnknown)
+    client.timeout_s = 60.0
     assert client.read_holding(7, 2) == ModbusDone((102,))
 
 
 def test_the_own_echo_of_a_two_wire_adapter_is_not_an_answer(start_target: Callable[..., Any]) -> None:
     """pymodbus#2592: request and answer glued together."""
     client = ModbusClient(start_target("Modbus RTU", [*DEVICE, "--echo"]).port(), timeout_s=1.0, local_echo=True)
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while not isinstance(client.read_holding(7, 0), ModbusDone):
         assert time.monotonic() < until, "the device does not serve"
+    client.timeout_s = 60.0
     assert client.write_register(7, 5, 17) == ModbusDone(())
     assert client.read_holding(7, 5) == ModbusDone((17,))
 
@@ -94,7 +95,7 @@ def test_minimalmodbus_agrees_on_the_same_device(start_target: Callable[..., Any
     minimalmodbus = pytest.importorskip("minimalmodbus", reason="run tests/device/setup.sh")
     target = start_target("Modbus RTU", DEVICE)
     client = ModbusClient(target.port(), timeout_s=1.0)
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while client.write_register(7, 3, 1234) != ModbusDone(()):
         assert time.monotonic() < until, "the device does not serve"
     client.port.close()
@@ -109,10 +110,10 @@ def test_minimalmodbus_agrees_on_the_same_device(start_target: Callable[..., Any
 def test_pymodbus_538_answers_that_come_after_the_deadline_are_nobody_elses(start_target: Callable[..., Any]) -> None:
     """Every answer takes 0.8 s, and the first limits are shorter."""
     client = ModbusClient(start_target("Modbus RTU", [*DEVICE, "--slow", "0.8"]).port(), timeout_s=3.0)
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while client.read_holding(7, 1) != ModbusDone((101,)):
         assert time.monotonic() < until, "the device does not serve"
-    for address, limit_s in ((2, 0.3), (3, 0.5), (5, 3.0)):
+    for address, limit_s in ((2, 0.3), (3, 0.5), (5, 60.0)):
         client.timeout_s = limit_s
         outcome = client.read_holding(7, address)
         assert outcome == ModbusDone((100 + address,)) or isinstance(outcome, ModbusUnknown), (address, outcome)

@@ -86,11 +86,11 @@ def test_a_bridge_is_cut_and_healed_sets_the_speed_and_says_that_it_has_no_break
     served, line = bridge
     port = SerialPort(PortSettings(served.place, 57_600))
     ports.append(port)
-    port.reopen(10)
+    port.reopen(60)
     with open(line, "rb", buffering=0, opener=lambda path, flags: os.open(path, os.O_RDWR | os.O_NOCTTY)) as held:
         assert termios.tcgetattr(held)[4] == termios.B57600
     console = Console(port, load_profile("linux"))
-    assert console.enter(15) == "log_in"
+    assert console.enter(60) == "log_in"
     assert console.log_in("operator", lambda: PASSWORD) == "shell"
     assert console.run("echo $((6*7))") == Done("42")
     with pytest.raises(DriverUnavailable, match="cannot send a break"):
@@ -103,7 +103,7 @@ def test_a_bridge_is_cut_and_healed_sets_the_speed_and_says_that_it_has_no_break
     with pytest.raises(LinkLost):
         console.confirm(2)
     served.start()
-    port.reopen(15)
+    port.reopen(60)
     assert console.confirm(10) == "shell"
     assert console.run("echo back") == Done("back")
     said = notes(port)
@@ -123,7 +123,7 @@ def test_a_break_and_a_speed_go_through_a_bridge(
     served = Bridge(start_target, free_port, f"telnet(rfc2217),tcp,127.0.0.1,{behind}", tmp_path)
     port = SerialPort(PortSettings(served.place, 57_600))
     ports.append(port)
-    port.reopen(15)
+    port.reopen(60)
     port.write(b"before ")
     told(device, b"speed 57600")
     port.send_break(0.2)
@@ -131,7 +131,7 @@ def test_a_break_and_a_speed_go_through_a_bridge(
     told(device, b"break ends")
     assert any("break for 0.2 s" in note for note in notes(port))
     port.write(b"after")
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while b"after" not in port.heard(0):
         assert time.monotonic() < until, port.heard(0)
         port.wait(port.offset, 0.2)
@@ -139,7 +139,7 @@ def test_a_break_and_a_speed_go_through_a_bridge(
 
 def told(device: Any, words: bytes) -> None:
     """Wait until the device has printed this."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while words not in device.printed:
         assert time.monotonic() < until, device.printed
         if select.select([device.process.stdout], [], [], 0.2)[0]:
@@ -157,15 +157,15 @@ def test_a_telnet_server_is_logged_in_to(
     offered.chmod(0o755)
     command = f"/bin/busybox telnetd -F -K -b 127.0.0.1 -p {free_port} -l {offered}"
     target = start_target("BusyBox telnetd", command.split(), place=f"socket://127.0.0.1:{free_port}")
-    port = target.port(10)
+    port = target.port(60)
     console = Console(port, load_profile("linux"))
-    assert console.enter(15) == "log_in"
+    assert console.enter(60) == "log_in"
     assert console.log_in("operator", lambda: "wrong") == "log_in"
     assert console.log_in("operator", lambda: PASSWORD) == "shell"
     assert console.run("echo $((6*7))") == Done("42")
     assert PASSWORD.encode() not in port.heard(0)
     target.process.kill()
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while port.is_open:
         assert time.monotonic() < until, "the end of the connection was not noticed"
         time.sleep(0.05)

@@ -17,6 +17,7 @@ from edgeagent.driver.line.console import Console
 from edgeagent.driver.line.outcome import UNKNOWN, DeviceReset, Done, Failed, NotSent, TimedOut
 from edgeagent.driver.line.profile import load_profile
 from edgeagent.driver.unknown import CommandFailed, EffectUnknown
+from tests.device.conftest import until
 
 pytestmark = pytest.mark.device
 HERE = Path(__file__).parent
@@ -34,7 +35,7 @@ def console(u_boot: object) -> Iterator[Console]:
 
 def counted(console: Console) -> int:
     """Read the counter."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while not isinstance(outcome := console.run("printenv n"), Done):
         assert time.monotonic() < until, outcome
     return int(outcome.output.removeprefix("n="), 16)
@@ -89,17 +90,18 @@ def test_a_half_typed_command_is_never_completed(console: Console) -> None:
     before = counted(console)
     console.port.write(COUNT.encode())
     fresh = Console(console.port, console.profile)
-    assert fresh.enter(10) == "boot_loader"
+    assert fresh.enter(60) == "boot_loader"
     assert counted(fresh) == before
 
 
 def test_finding_the_prompt_never_repeats_the_last_command(console: Console) -> None:
     """Enter on an empty line repeats the last command in U-Boot; md shows it by going on to the next address."""
+    began = console.port.offset
     console.port.write(b"md.b 40000000 1\r")
-    time.sleep(0.3)
+    until(lambda: console.port.heard(began).rstrip().endswith(b"=>"), "no prompt came")
     since = console.port.offset
     fresh = Console(console.port, console.profile)
-    assert fresh.enter(10) == "boot_loader"
+    assert fresh.enter(60) == "boot_loader"
     assert b"40000001:" not in console.port.heard(since)
 
 
@@ -145,8 +147,9 @@ def test_interrupting_frees_the_console(console: Console) -> None:
 def test_a_person_who_breaks_in_stops_the_agent(console: Console) -> None:
     console.break_in()
     refused = console.run("echo agent")
+    began = console.port.offset
     console.person_types(b"echo person\r")
-    time.sleep(0.2)
+    until(lambda: b"person\r\nperson\r\n" in console.port.heard(began), "nothing is echoed")
     console.hand_back()
     assert isinstance(refused, NotSent)
     assert console.run("echo agent") == Done("agent")
@@ -184,7 +187,7 @@ def test_a_reset_in_a_command_is_noticed_and_the_prompt_found_again(console: Con
     outcome = console.run("reset", 10)
     assert isinstance(outcome, DeviceReset)
     assert isinstance(outcome, UNKNOWN)
-    assert console.enter(15) == "boot_loader"
+    assert console.enter(60) == "boot_loader"
     assert isinstance(console.run("printenv n"), Failed)
 
 

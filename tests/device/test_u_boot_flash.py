@@ -48,7 +48,7 @@ def console(target: Any, request: pytest.FixtureRequest) -> Iterator[Console]:
         way = Transaction(style="prompt", failure=(r"Can't write", r"^Unknown command"))
         profile = msgspec.structs.replace(profile, transaction=way)
     console = Console(target.port(), profile)
-    assert console.enter(15) == "boot_loader"
+    assert console.enter(60) == "boot_loader"
     assert console.run("setexpr n 0") == Done("")
     yield console
     console.port.close()

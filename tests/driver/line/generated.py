@@ -15,10 +15,27 @@ from edgeagent.driver.line.console_machine import ConsoleMachine
 from edgeagent.driver.line.log_in import log_in
 from edgeagent.driver.line.outcome import Done, Failed, NotSent, Outcome, WaitingForInput
 from edgeagent.driver.line.profile import load_profile
+from tests.driver.line import dressed
 from tests.driver.line.simulated import Device, words
 
-PROMPTS = ("sw1# ", "sw1#", "root@board:~# ", "> ", "<switch-zone>", "[admin@MikroTik] > ", "uart:~$ ")
-LIKE_PROMPTS = ("Writing:#", "#", "Erasing>", "##", "50%>", "other# ", "Password: ", "login: ", "...$ ", "> >")
+PROMPTS = (
+    *("sw1# ", "sw1#", "root@board:~# ", "> ", "<switch-zone>", "[admin@MikroTik] > ", "uart:~$ "),
+    *(prompt for prompt in dressed.PROMPTS[::3] if "\n" not in prompt),
+)
+LIKE_PROMPTS = (
+    *("Writing:#", "#", "Erasing>", "##", "50%>", "other# ", "Password: ", "login: ", "...$ ", "> >", "=> ", "C:\\>"),
+    *(
+        "Erase $",
+        "[#####     ] 50%\r",
+        "page 3 of 9 > ",
+        "mysql> ",
+        "(gdb) ",
+        "[sudo] password for root: ",
+        "-->",
+        "$ ",
+    ),
+    *("root@10.0.0.1's password: ", "\r\nother login: ", "λ ", "100%|####>|", "\x1b[32m#\x1b[0m", "Router>", "sw2# "),
+)
 NOISE = {
     "linux": "[   37.360123] usb 1-1: new device\r\n",
     "generic": "*Mar  1 00:01:02.003: %LINK-3-UPDOWN: Interface up\r\n",

@@ -36,13 +36,13 @@ Patch = pytest.MonkeyPatch
 
 def believed_by_its_look(patch: Patch) -> None:
     """zephyr#59089: whatever looks like a prompt ends a command."""
-    patch.setattr(console_machine, "stands", lambda seen, confirmed: seen.prompt is not None)
+    patch.setattr(console_machine, "stands", lambda seen, *_, **__: seen.prompt is not None)
     without_a_new_prompt(patch)
 
 
 def without_a_new_prompt(patch: Patch) -> None:
     """The very prompt in the middle of an answer ends it."""
-    patch.setattr(nudging, "only_prompt", lambda *_: True)
+    patch.setattr(nudging, "only_prompt", lambda *_, **__: True)
 
 
 def without_blanks(patch: Patch) -> None:
