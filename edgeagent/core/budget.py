@@ -45,12 +45,28 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
         """Refuse limits that could not be kept: at least one step and one refusal, nothing negative."""
         for name, least in _LEAST.items():
             value = getattr(self, name)
-            if value is not None and value < least:
-                raise ConfigError(f"Budget({name}={value}): {name} must be at least {least}, or None for no limit")
+            kind, kind_name = ((int, float), "a number") if name in _PARTS else (int, "a whole number")
+            if value is not None and (isinstance(value, bool) or not isinstance(value, kind)):
+                raise ConfigError(f"Budget({name}={value!r:.80}): {name} must be {kind_name}, or None for no limit")
+            if value is not None and not least <= value <= _MOST:
+                most = "" if value < least else f" and at most {_MOST:,}"
+                raise ConfigError(
+                    f"Budget({name}={value}): {name} must be at least {least}{most}, or None for no limit"
+                )
+        if not isinstance(self.calls_of, dict):
+            raise ConfigError(f"Budget(calls_of={self.calls_of!r:.80}): it must be like {{'tool': 3}}")
         for tool, calls in self.calls_of.items():
+            if isinstance(calls, bool) or not isinstance(calls, int) or not isinstance(tool, str):
+                raise ConfigError(f"Budget(calls_of={{{tool!r}: {calls!r:.80}}}): it must be like {{'tool': 3}}")
             if calls < 0:
                 raise ConfigError(f"Budget(calls_of={{{tool!r}: {calls}}}): a tool cannot have fewer than 0 calls")
 
+
+_PARTS = ("seconds", "money")
+"""Limits that need not be whole."""
+
+_MOST = 10**15
+"""More than anything that runs can use; and far from where floats are not exact any more."""
 
 _LEAST = {
     "steps": 1,

@@ -25,9 +25,9 @@ from edgeagent.core.limits import (
 from edgeagent.core.more import is_cut, place_wanted
 from edgeagent.core.outside import why_no_timer
 from edgeagent.core.quoting import user_texts
+from edgeagent.core.refusals import refusal_text as refusal_text
 from edgeagent.core.results import with_results
 from edgeagent.core.state import AwaitingCalls, PendingCall, State, Transition, is_held, outstanding
-from edgeagent.core.text import readable
 from edgeagent.core.turn import ask_or_close, close_turn, heard, next_id
 from edgeagent.core.values import CallMade, Message, Outcome, ToolCall, call_digest, canonical_json, read_json
 from edgeagent.errors import ShapeError
@@ -265,7 +265,3 @@ def cancel_outstanding(agent: Agent, state: State) -> tuple[State, tuple[Effect,
 
 def _question_ms(effect: CallTool) -> int:
     return max(QUESTION_TIMEOUT_MS, effect.timeout_ms)
-
-
-def refusal_text(because: str) -> str:
-    return canonical_json({"refused": readable(because)})

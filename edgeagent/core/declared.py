@@ -10,6 +10,9 @@ from edgeagent.core.text import readable
 from edgeagent.core.values import canonical_json
 from edgeagent.errors import ConfigError, ShapeError
 
+TIMEOUT_S_MAX = 1_000_000_000
+"""Some 30 years: what is waited for longer has no limit, and no clock of a system takes it."""
+
 LISTS = {"tools": "of tools", "policies": "of rules", "hears": "of names"}
 BUDGETS = {"budget": "a Budget(...)", "session_budget": "a Budget(...), or None"}
 FLAGS = ("timers", "prose")
@@ -58,8 +61,14 @@ def check_words(each: Any, effects: tuple[str, ...]) -> None:
     for word in ("idempotent", "sensitive", "trusted", "confirm", "outsiders"):
         if not isinstance(getattr(each, word), bool):
             raise ConfigError(f"{wrong}{word} is {getattr(each, word)!r}; it must be True or False")
-    if isinstance(each.timeout_s, bool) or not isinstance(each.timeout_s, int | float) or not each.timeout_s > 0:
-        raise ConfigError(f"{wrong}timeout_s is {each.timeout_s!r}; it must be above 0")
+    if (
+        isinstance(each.timeout_s, bool)
+        or not isinstance(each.timeout_s, int | float)
+        or not (0 < each.timeout_s <= TIMEOUT_S_MAX)
+    ):
+        raise ConfigError(
+            f"{wrong}timeout_s is {each.timeout_s!r:.80}; it must be above 0 and at most {TIMEOUT_S_MAX:,}"
+        )
     if not isinstance(each.say, str):
         raise ConfigError(f"{wrong}say is {each.say!r}; it must be a text, with arguments in braces")
     if isinstance(each.examples, str) or not all(isinstance(text, str) for text in each.examples):

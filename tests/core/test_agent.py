@@ -106,6 +106,8 @@ def test_a_name_that_is_no_keyword_is_told():
         ({"timeout_s": 0}, "timeout_s is 0; it must be above 0"),
         ({"timeout_s": "5"}, "timeout_s is '5'"),
         ({"timeout_s": float("nan")}, "timeout_s is nan"),
+        ({"timeout_s": float("inf")}, "timeout_s is inf; it must be above 0 and at most 1,000,000,000"),
+        ({"timeout_s": 10**400}, "timeout_s is 1000"),
         ({"examples": "Blink."}, "examples is 'Blink.'; it must be a list of requests"),
         ({"pre": "volts > 3"}, "pre is 'volts > 3'; it must be a function"),
         ({"notes": ["lost"]}, "notes is ['lost']; it must be a function that gives texts"),

@@ -88,3 +88,16 @@ def test_the_call_that_passes_the_money_is_the_last_and_no_closing_answer_is_bou
 def test_a_budget_that_cannot_be_kept_is_refused_by_name(wrong):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         Budget(**wrong)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), "5", [1], True, 10**400])
+@pytest.mark.parametrize("name", ["steps", "tool_calls", "completion_tokens", "seconds", "repeats", "money"])
+def test_a_limit_that_is_no_number_of_its_kind_is_refused_by_name(name, value):
+    with pytest.raises(ConfigError, match=rf"Budget\({name}="):
+        Budget(**{name: value})
+
+
+@pytest.mark.parametrize("value", [["a"], {"a": 1.5}, {"a": True}, {"a": "1"}, {1: 1}])
+def test_limits_of_tools_that_are_none_are_refused(value):
+    with pytest.raises(ConfigError, match=r"Budget\(calls_of="):
+        Budget(calls_of=value)

@@ -14,6 +14,7 @@ import msgspec
 from edgeagent.core.budget import MONEY_PARTS
 from edgeagent.core.effects import AskModel, AskUser, CallTool, CancelEffect, Effect, Finish, Say
 from edgeagent.core.events import Event, ModelAnswered, ToolFailed, ToolReturned
+from edgeagent.core.refusals import refusals
 from edgeagent.core.state import PendingCall, State
 from edgeagent.core.text import shown
 from edgeagent.core.values import Outcome
@@ -97,6 +98,8 @@ class Screen:
         if lost is not None:
             self.activity(f"  ? {unknown_text(lost)}")
         self._show_event(event)
+        for because in refusals(state) if isinstance(event, ModelAnswered) else ():
+            self.activity(f"  ✗ refused: {_short(because)}")
         for effect in effects:
             self._show_effect(effect)
 
@@ -165,6 +168,9 @@ class Screen:
 
     def _show_event(self, event: Event) -> None:
         match event:
+            case ToolReturned(unshown=because, notes=notes) if because:
+                self._show_notes(notes)
+                self.activity(f"  ← {_short(unshown_text(because))}")
             case ToolReturned(value=value, notes=notes):
                 self._show_notes(notes)
                 self.activity(f"  ← {_short(value)}")
@@ -216,6 +222,11 @@ def unknown_text(call: PendingCall) -> str:
     """What a person must know of a call that was cut off."""
     called = f"{call.tool}({arguments_text(call.arguments)})"
     return f"unknown: {called} was interrupted; it may have happened or not. Check before you have it done again"
+
+
+def unshown_text(because: str) -> str:
+    """What a person is told of a call that did its work and whose result has no form."""
+    return f"done; its result cannot be shown, because {because}"
 
 
 def fate_text(fate: Fate) -> str:

@@ -26,7 +26,7 @@ from edgeagent.core.state import State
 from edgeagent.core.text import shown
 from edgeagent.doors.cli import trace_export, trace_file, trace_sign
 from edgeagent.doors.cli.options import find_trace_named, state_option
-from edgeagent.doors.cli.screen import clock_text, fate_text
+from edgeagent.doors.cli.screen import clock_text, fate_text, unshown_text
 from edgeagent.doors.cli.terminal import arguments_text, private_file, tell, tell_row
 from edgeagent.errors import EdgeAgentError
 from edgeagent.runtime.fate import unknown_calls
@@ -210,6 +210,8 @@ def _event_text(event: Event) -> str:
             return _short(text)
         case EffectLost(tool=tool, arguments=arguments) if tool:
             return f"unknown: {tool}({_short(arguments_text(arguments))})"
+        case ToolReturned(unshown=because, notes=notes) if because:
+            return "; ".join(_short(each) for each in (unshown_text(because), *notes))
         case ToolReturned(value=text, notes=notes) | ToolFailed(message=text, notes=notes):
             return "; ".join(_short(each) for each in (text, *notes))
         case ModelFailed(message=message):

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-import orjson
-
 from edgeagent.core.agent import Agent
 from edgeagent.core.budget import Budget, Spent
 from edgeagent.core.effects import AskUser, Effect
 from edgeagent.core.events import steady_ms
+from edgeagent.core.refusals import refusal_in
 from edgeagent.core.state import State, is_resting
 from edgeagent.trace.record import Record
 
@@ -81,18 +80,9 @@ def _note(turn: Turn, record: Record, state: State, effects: tuple[Effect, ...],
     # What the model was told since the last record; refusals of ours begin so.
     new = [*(m for e in state.past[len(before.past) :] for m in e.messages), *state.current]
     for text in (m.text for m in new if m.role == "tool"):
-        reason = _refusal(text)
+        reason = refusal_in(text)
         if reason and reason not in turn.refusals:
             turn.refusals.append(reason)
     turn.refusals += [f"asked a person: {e.because}" for e in effects if isinstance(e, AskUser)]
     if is_resting(state) and state.outcome is not None:
         turn.outcome = f"{state.outcome.kind}{': ' + state.outcome.detail if state.outcome.detail else ''}"
-
-
-def _refusal(text: str) -> str:
-    if not text.startswith('{"refused":'):
-        return ""
-    try:
-        return str(orjson.loads(text)["refused"])
-    except (orjson.JSONDecodeError, KeyError, TypeError):
-        return ""

@@ -391,3 +391,34 @@ def test_a_call_that_may_be_repeated_is_made_again_and_nothing_is_unknown(edgeag
     done = edgeagent("run", "--continue")
     assert (done.returncode, done.stdout) == (0, "Seen.\n")
     assert "unknown" not in done.stderr
+
+
+REFUSING = """
+from typing import Any
+from edgeagent import Agent, tool
+
+@tool(idempotent=False, pre=lambda n: n < 3)
+def act(n: int) -> Any:
+    \"\"\"Act.\"\"\"
+    return 1j
+
+agent = Agent("actor", tools=[act])
+"""
+
+
+def wanted(n):
+    return {"name": "act", "arguments": {"n": n}}
+
+
+def test_a_person_sees_what_was_refused_and_what_was_done_without_a_result_to_show(edgeagent, script, tmp_path):
+    (tmp_path / "agent.py").write_text(REFUSING)
+    first, batch = wanted("x\x1b[2J"), [wanted(1), wanted(7)]
+    done = edgeagent("run", "agent.py", "go", "--model", script(first, batch, "Done."))
+    lines = [line.strip() for line in done.stderr.splitlines()]
+    assert [line for line in lines if line.startswith("✗ refused: ")] == [
+        r'✗ refused: n: "x\x1b[2J" is not an integer',
+        "✗ refused: act needs its condition",
+    ]
+    assert "← done; its result cannot be shown, because a complex has no JSON form" in lines
+    trace = lines[-1].removeprefix("trace: ")
+    assert "done; its result cannot be shown, because a complex" in edgeagent("trace", "show", trace).stdout

@@ -47,7 +47,9 @@ export class Timeline {
       case "TimerFired":
         return this.note(`${say.timer} · ${at}`);
       case "ToolReturned":
-        return this.result(event, say.result, lines(event.value));
+        return event.unshown
+          ? this.result(event, say.unshown, event.unshown)
+          : this.result(event, say.result, lines(event.value));
       case "ToolFailed":
         return this.result(event, `${say.failed}: ${event.reason.replaceAll("_", " ")}`, event.message, "bad");
       case "EffectLost":
