@@ -110,7 +110,8 @@ def _described(drivers: Sequence[tuple[str, ModelDriver]]) -> str:
 
 def _told(event: Event, before: tuple[tuple[str, str], ...], name: str) -> Event:
     if isinstance(event, ModelAnswered):
-        return replace(event, asked=(*before, (name, "")))
+        own = event.asked or ((name, ""),)  # It may have been asked more than once.
+        return replace(event, asked=(*before, *((name, why) for _, why in own)))
     if isinstance(event, ModelFailed) and before:
         passed = "; ".join(f"{model}: {why}" for model, why in before)
         return replace(event, message=f"{name}: {event.message} (before it {passed})")

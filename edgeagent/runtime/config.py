@@ -56,6 +56,7 @@ class NamedModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     here: bool | None = None
     stream: bool = True
     calls: Literal["own", "schema", "object", "grammar"] = "own"
+    schemas: Literal["full", "strict", "plain", "none"] = "full"
     limit_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     omit: tuple[Sent, ...] = ()
     extra: dict[str, Any] = {}

@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 
 from edgeagent.codec.conversation import ApiName, LimitName
+from edgeagent.codec.subset import Subset
 from edgeagent.errors import ConfigError
 
 AUTHORITIES = (
@@ -32,7 +33,8 @@ SECONDS_MAX = 86_400
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """A server and one model of it. Times are seconds; `first_event_s` runs until something of the answer has come.
 
-    `omit` are fields of a request that this server refuses, `extra` those that it is sent besides.
+    `omit` are fields of a request that this server refuses, `extra` those that it is sent besides, `schemas` the subset
+    that schemas are sent in at first.
     """
 
     url: str
@@ -46,6 +48,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     here: bool | None = None
     stream: bool = True
     calls: Calls = "own"
+    schemas: Subset = "full"
     limit_name: LimitName = "max_tokens"
     omit: tuple[str, ...] = ()
     extra: Mapping[str, Any] = {}

@@ -81,6 +81,11 @@ class Exchange:
         """Send it."""
         self._send(0.0)
 
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it was to stop."""
+        return self._is_cancelled
+
     def cancel(self) -> None:
         """Stop it; its result says so."""
         self._is_cancelled = True

@@ -26,8 +26,9 @@ from edgeagent.driver.model import Lender, Sampling, Warm, Weighing
 from edgeagent.driver.remote.endpoint import Endpoint
 from edgeagent.driver.remote.exchange import Asked, Exchange, Result
 from edgeagent.driver.remote.planned import Planner, as_called, planned_conversation
+from edgeagent.driver.remote.schemas import Held, Ladder, is_refusal
 from edgeagent.driver.remote.secret import prepare
-from edgeagent.driver.remote.talk import conversation_of, written
+from edgeagent.driver.remote.talk import conversation_of, without_strict_nulls, written
 from edgeagent.driver.remote.transport import Transport
 from edgeagent.errors import EdgeAgentError
 from edgeagent.request.meaning import Meaning
@@ -72,6 +73,18 @@ class Begun:
         return (time.perf_counter_ns() - self.began_ns) // 1000
 
 
+@dataclass(frozen=True, eq=False)
+class Sent:
+    """What was sent for an ask: how much, how it holds the model, and why the server has refused it before."""
+
+    begun: Begun
+    planned: Plan
+    size: int
+    held: Held
+    has_schemas: bool
+    refused: tuple[str, ...]
+
+
 class RemoteModel:
     """One endpoint for all sessions of a process. Close it after them."""
 
@@ -85,6 +98,7 @@ class RemoteModel:
         """`meaning` is what requests are compared by where this device decides about calls."""
         prepare(endpoint.credential)
         self.endpoint, self.price, self.meaning = endpoint, price or Price(), meaning
+        self.ladder = Ladder(endpoint)
         self.transport = Transport(clock)
         self._sessions, self._is_retired, self._changing = 0, False, threading.Lock()
 
@@ -190,16 +204,19 @@ class RemoteDriver:
 
     def _go(self, begun: Begun, weighing: Weighing | None) -> None:
         """Send what is planned, or answer without."""
-        ask, post, endpoint = begun.ask, begun.post, self._model.endpoint
-        planned, api = (
-            Plan() if self._planner is None else self._planner.planned(ask, weighing),
-            api_called(endpoint.api),
-        )
+        planned = Plan() if self._planner is None else self._planner.planned(begun.ask, weighing)
         if planned.text:
-            post(self._said(begun, planned))
+            begun.post(self._said(begun, planned))
             return
+        self._send(begun, planned, self._model.ladder.held, ())
+
+    def _send(self, begun: Begun, planned: Plan, held: Held, refused: tuple[str, ...]) -> None:
+        """Send it with schemas as this server takes them, as far as it has said."""
+        ask, post, endpoint = begun.ask, begun.post, self._model.endpoint
+        api = api_called(endpoint.api)
         try:
-            body = api.encode(self._conversation(ask, planned))
+            conversation = self._conversation(ask, planned, held)
+            body = api.encode(conversation)
         except EdgeAgentError as error:
             post(ModelFailed(0, ask.effect_id, "engine", str(error)))
             return
@@ -207,11 +224,14 @@ class RemoteDriver:
             post(full)
             return
         asked = Asked(endpoint, api, body, begun.until, ask.seed, self._is_last)
-        done = partial(self._done, begun, planned, len(body))
-        exchange = Exchange(asked, self._model.transport, self._on_text, done)
+        sent = Sent(begun, planned, len(body), held, bool(planned.calls or conversation.tools), refused)
+        exchange = Exchange(asked, self._model.transport, self._on_text, partial(self._done, sent))
         with self._lock:
+            before = self._open.get(ask.effect_id)
             self._open[ask.effect_id] = exchange
         exchange.start()
+        if isinstance(before, Exchange) and before.is_cancelled:
+            exchange.cancel()
 
     def cancel(self, effect_id: int) -> None:
         """Stop it on the way."""
@@ -234,12 +254,10 @@ class RemoteDriver:
         if not was_closed:
             self._model.leave()
 
-    def _conversation(self, ask: AskModel, planned: Plan) -> Conversation:
-        agent, endpoint = self._agent.by_path[ask.agent], self._model.endpoint
-        plain = conversation_of(ask, agent, endpoint, self._sampling)
-        if self._planner is None:
-            return plain
-        return planned_conversation(plain, ask, agent, planned, endpoint.calls)
+    def _conversation(self, ask: AskModel, planned: Plan, held: Held) -> Conversation:
+        agent = self._agent.by_path[ask.agent]
+        plain = conversation_of(ask, agent, self._model.endpoint, self._sampling, held.subset)
+        return plain if self._planner is None else planned_conversation(plain, ask, agent, planned, held)
 
     def _said(self, begun: Begun, planned: Plan) -> Event:
         """The answer that needs no model."""
@@ -248,30 +266,43 @@ class RemoteDriver:
         usage = Usage(micros=begun.micros())
         return ModelAnswered(0, begun.ask.effect_id, planned.text, "end", usage, scores=planned.scores)
 
-    def _done(self, begun: Begun, planned: Plan, sent: int, result: Result) -> None:
-        event = self._event(begun.ask, planned, sent, begun.micros(), result)
+    def _done(self, sent: Sent, result: Result) -> None:
+        begun = sent.begun
+        lower = self._model.ladder.lower(sent.held) if sent.has_schemas and is_refusal(result) else None
+        if lower is not None and not self._is_closed:
+            refused = f"{result.why} ({sent.held.told()}; sent again as {lower.told()})"
+            self._send(begun, sent.planned, lower, (*sent.refused, refused))
+            return
+        event = self._event(sent, begun.micros(), result)
         with self._lock:
             self._open.pop(begun.ask.effect_id, None)
             if self._is_closed:
                 return
         begun.post(event)
 
-    def _event(self, ask: AskModel, planned: Plan, sent: int, micros: int, result: Result) -> Event:
-        reply = result.reply
+    def _event(self, sent: Sent, micros: int, result: Result) -> Event:
+        reply, ask, planned = result.reply, sent.begun.ask, sent.planned
         if reply is None:
-            return self._failed(ask, sent, micros, result)
-        text = self._text(ask, as_called(reply) if planned.calls else reply)
-        usage = self._usage(reply.usage, sent, len(text), micros)
+            return self._failed(ask, sent.size, micros, result)
+        text = self._text(sent, as_called(reply) if planned.calls else reply)
+        usage = self._usage(reply.usage, sent.size, len(text), micros)
         if not text.strip():
             why = {"filtered": "its server's filter kept it back", "limit": "its limit of tokens left no room"}
             said = f"the model answered nothing: {why.get(reply.ended.reason, reply.ended.said or 'it ended')}"
             return ModelFailed(0, ask.effect_id, "engine", said, spent=usage)
         stop: Stop = "limit" if reply.ended.reason == "limit" else "end"
-        return ModelAnswered(0, ask.effect_id, text, stop, usage, scores=planned.scores, evidence=planned.why)
+        name = self._model.endpoint.model
+        asked = (*((name, why) for why in sent.refused), (name, "")) if sent.refused else ()
+        return ModelAnswered(
+            0, ask.effect_id, text, stop, usage, scores=planned.scores, evidence=planned.why, asked=asked
+        )
 
-    def _text(self, ask: AskModel, reply: Reply) -> str:
+    def _text(self, sent: Sent, reply: Reply) -> str:
         """The reply as the session's dialect writes it."""
-        dialect = self._agent.by_path[ask.agent].dialect or self._agent.dialect
+        ask = sent.begun.ask
+        agent = self._agent.by_path[ask.agent]
+        dialect = agent.dialect or self._agent.dialect
+        reply = without_strict_nulls(reply, agent) if sent.held.subset == "strict" else reply
         assert isinstance(dialect, Family), "the wiring gives every running agent its dialect"
         return written(reply, dialect, is_answer=ask.choice == "answer" or not ask.tools)
 

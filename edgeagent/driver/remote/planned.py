@@ -15,12 +15,13 @@ from msgspec.structs import replace
 
 from edgeagent.codec.conversation import AnswerShape, Call, Conversation, FromModel, FromUser, Reply
 from edgeagent.codec.dialects.plain import Plain
+from edgeagent.codec.subset import within
 from edgeagent.core.agent import Agent
 from edgeagent.core.effects import AskModel
 from edgeagent.core.reading import Calls as Read
 from edgeagent.core.values import canonical_json
 from edgeagent.driver.model import Weighing
-from edgeagent.driver.remote.endpoint import Calls
+from edgeagent.driver.remote.schemas import Held
 from edgeagent.grammar.calls import calls_of, grammar_of
 from edgeagent.request.meaning import Meaning
 from edgeagent.request.more import declared, reading_on
@@ -73,7 +74,7 @@ PLAIN = Plain()
 """How such a model is told of calls and writes them, whatever dialect the session has for a model that is loaded."""
 
 
-def planned_conversation(base: Conversation, ask: AskModel, agent: Agent, plan: Plan, holds: Calls) -> Conversation:
+def planned_conversation(base: Conversation, ask: AskModel, agent: Agent, plan: Plan, held: Held) -> Conversation:
     """The conversation in the plain dialect, held to the planned calls. Raises GrammarError."""
     chat = PLAIN.chat(ask.messages, closing=ask.closing)
     turns = tuple(
@@ -81,7 +82,7 @@ def planned_conversation(base: Conversation, ask: AskModel, agent: Agent, plan: 
     )
     told = replace(base, turns=turns, system=PLAIN.system_text(agent.system, agent.tools), tools=(), choice="answer")
     if plan.calls:
-        return _held(told, _calls_of(plan.calls, ask, agent), holds)
+        return _held(told, _calls_of(plan.calls, ask, agent), held)
     if ask.messages[-1].role == "tool":  # What a small model adds to one line is that line again.
         return replace(told, stop=("\n",), max_tokens=min(told.max_tokens, LINE_TOKENS_MAX))
     return told
@@ -109,16 +110,20 @@ def _calls_of(planned: Sequence[PlannedCall], ask: AskModel, agent: Agent) -> li
     ]
 
 
-def _held(told: Conversation, calls: list[OfOne], holds: Calls) -> Conversation:
+def _held(told: Conversation, calls: list[OfOne], held: Held) -> Conversation:
     """The conversation, its answer held to these calls as the server can hold it."""
-    if holds == "grammar" and len(calls) == 1:
+    if held.calls == "grammar" and len(calls) == 1:
         text = grammar_of(calls[0], PLAIN.frame, answer="never", engine="gbnf")
         return replace(told, extra={"grammar": text, **told.extra})
     schemas = [_schema_of(each) for each in calls]
-    schema = schemas[0] if len(schemas) == 1 else _batch(schemas)
-    if holds == "schema":
-        return replace(told, answer=AnswerShape(SHAPE_NAME, schema))
-    return replace(told, extra={"response_format": {"type": "json_object", "schema": schema}, **told.extra})
+    whole = schemas[0] if len(schemas) == 1 else _batch(schemas)
+    schema = None if held.subset == "strict" and len(schemas) > 1 else within(whole, held.subset)
+    sent = within(whole, "plain") if schema is None else schema
+    if held.calls == "schema":
+        is_strict = schema is not None and held.subset != "plain"
+        return replace(told, answer=AnswerShape(SHAPE_NAME, sent or {}, is_strict))
+    form = {"type": "json_object"} | ({} if held.subset == "none" else {"schema": sent})
+    return replace(told, extra={"response_format": form, **told.extra})
 
 
 def _schema_of(calls: OfOne) -> dict[str, Any]:

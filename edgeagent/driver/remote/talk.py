@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from edgeagent.codec.conversation import (
     Call,
     Conversation,
@@ -17,7 +19,8 @@ from edgeagent.codec.conversation import (
 )
 from edgeagent.codec.dialects.family import Family, plain_message
 from edgeagent.codec.dialects.plain import Plain
-from edgeagent.core.agent import RESULT_MORE, Agent
+from edgeagent.codec.subset import Subset, within, without_nulls
+from edgeagent.core.agent import RESULT_MORE, Agent, Tool
 from edgeagent.core.effects import AskModel
 from edgeagent.core.names import writable
 from edgeagent.core.reading import Answer, Calls
@@ -28,13 +31,15 @@ from edgeagent.driver.remote.endpoint import Endpoint
 NO_RESULT = "no result of this call is known"
 
 
-def conversation_of(ask: AskModel, agent: Agent, endpoint: Endpoint, sampling: Sampling) -> Conversation:
+def conversation_of(
+    ask: AskModel, agent: Agent, endpoint: Endpoint, sampling: Sampling, subset: Subset = "full"
+) -> Conversation:
     """What is sent: the agent's text, the conversation, and the tools that may be called now."""
     turns = tuple(_turns(ask.messages, agent))
     has_calls = any(isinstance(each, FromModel) and each.calls for each in turns)
     named = _known(ask, agent, turns) if has_calls else ask.tools
     offers = tuple(
-        ToolOffer(each.written, each.description, each.parameters.schema)
+        _offer(each, subset)
         for each in agent.by_name.values()
         if each.name in named and (each.name in ask.tools or ask.choice == "answer" or has_calls)
     )
@@ -55,6 +60,14 @@ def conversation_of(ask: AskModel, agent: Agent, endpoint: Endpoint, sampling: S
         temperature=None if "temperature" in omit else sampling.temperature,
         seed=None if "seed" in omit else ask.seed,
     )
+
+
+def _offer(tool: Tool, subset: Subset) -> ToolOffer:
+    """A tool with its schema in the subset; where it cannot be strict it is plain."""
+    schema = within(tool.parameters.schema, subset)
+    if schema is None:
+        return _offer(tool, "plain")
+    return ToolOffer(tool.written, tool.description, schema, strict=subset == "strict")
 
 
 def _known(ask: AskModel, agent: Agent, turns: tuple[Turn, ...]) -> tuple[str, ...]:
@@ -103,6 +116,18 @@ def _from_model(text: str, agent: Agent, place: int) -> FromModel:
 def _written_name(agent: Agent, name: str) -> str:
     tool = agent.by_name.get(name)
     return tool.written if tool is not None else name
+
+
+def without_strict_nulls(reply: Reply, agent: Agent) -> Reply:
+    """The reply of a strict server: what was left out is null in it, and is left out again."""
+    by_written = {tool.written: tool for tool in agent.by_name.values()}
+    calls = (
+        replace(call, arguments=without_nulls(call.arguments, by_written[call.tool].parameters.schema))
+        if call.tool in by_written
+        else call
+        for call in reply.calls
+    )
+    return replace(reply, calls=tuple(calls))
 
 
 def written(reply: Reply, dialect: Family, *, is_answer: bool) -> str:

@@ -73,9 +73,7 @@ def here(smollm2, tmp_path_factory):
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("calls", ["schema", "object", "grammar"])
 def test_the_same_happens_as_on_a_loaded_model_and_replays_without_a_server(served, here, tmp_path, calls, stream):
-    name, url = served
-    if (name, calls) == ("llama-cpp-python", "schema"):
-        pytest.skip("its server knows the older form alone")
+    _, url = served
     settings = tmp_path / "edgeagent.toml"
     settings.write_text(
         f'model = ["lan"]\n[models.lan]\nendpoint = "{url}"\nmodel = "smollm2"\ncalls = "{calls}"\n'
