@@ -12,7 +12,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DCMAKE_C_FLAGS=-U__AMX_INT8__ -DCMAKE_CX
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-gbnf test-slow serve-test remote-test host-test prove agentdojo crash-test device-test device-test-linux web-test lint accuracy accuracy-gate bench-gate clean
+.PHONY: help demo quick test test-gbnf test-slow serve-test mcp-test remote-test host-test prove agentdojo crash-test device-test device-test-linux web-test lint accuracy accuracy-gate bench-gate clean
 
 -include cross/cross.mk
 -include firmware_host/firmware.mk
@@ -46,6 +46,11 @@ test-gbnf: $(READY) ## The tests that need the model once more, held by llama.cp
 serve-test: $(READY) ## Ask a real server as OpenAI's client, a conformance probe and Home Assistant do; prints a table
 	@$(PY) -m edgeagent model pull smollm2
 	@$(PY) -m tests.doors.http.clients $(SERVE_TEST)
+
+mcp-test: $(READY) ## Let an agent use four servers of MCP that nobody here wrote; prints each call
+	@$(PY) -m edgeagent model pull smollm2
+	@PYTHON=$(abspath $(PY)) tests/driver/mcp/setup.sh
+	MCP_TEST=1 $(PY) -m pytest tests/driver/mcp -m "" -rP
 
 remote-test: $(READY) ## Ask real servers on loopback and hostile ones; look for keys and for what must not leave
 	@$(PY) -m edgeagent model pull smollm2

@@ -17,6 +17,7 @@ from typing import get_args
 import pytest
 
 from edgeagent.doors.cli.main import VERBS
+from edgeagent.driver.mcp.settings import ServerSettings
 from edgeagent.errors import ExitCode
 from edgeagent.runtime.config import ModelSettings, NamedModel, Use, read_settings
 
@@ -68,6 +69,16 @@ def test_the_settings_of_the_page_about_disks_are_settings(tmp_path):
     (tmp_path / "edgeagent.toml").write_text(text)
     state = read_settings(None, beside=tmp_path).state
     assert (state.folder, state.cache_mb, state.reserve_mb) == ("/var/lib/edgeagent", 64, 8)
+
+
+def test_the_settings_of_the_page_about_servers_are_settings(tmp_path):
+    page = (ROOT / "docs" / "mcp.md").read_text()
+    (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "edgeagent.toml").write_text(text)
+    server = read_settings(None, beside=tmp_path).mcp["time"]
+    assert (server.allows("get_current_time"), server.allows("convert_time")) == (True, False)
+    told = {key for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for key in re.findall(r"`(\w+)`", row)}
+    assert set(ServerSettings.__struct_fields__) <= told
 
 
 def test_the_settings_of_the_page_about_models_elsewhere_are_settings(tmp_path):

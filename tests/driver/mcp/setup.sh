@@ -1,0 +1,24 @@
+#!/bin/sh
+# Install the servers of MCP that ours are tried with: two by pip, two by npm. What is downloaded by npm goes under the
+# cache directory, outside the clone; running it again costs nothing.
+# Without npm those two are left out, and their tests say so; where CI is set that is a failure.
+set -eu
+
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/edgeagent/mcp"
+python="${PYTHON:-python3}"
+set -- @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31
+mkdir -p "$cache"
+
+"$python" -m pip install -q mcp-server-time mcp-server-git
+
+if [ ! -f "$cache/1/node_modules/.bin/mcp-server-everything" ]; then
+    if ! command -v npm >/dev/null; then
+        echo "SKIPPED: there is no npm, so two servers are not tried: apt-get install npm" >&2
+        [ -z "${CI:-}" ]
+        exit
+    fi
+    work="$(mktemp -d)"
+    (cd "$work" && npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$work" "$@" >/dev/null)
+    rm -rf "$cache/1"
+    mv "$work" "$cache/1"
+fi
