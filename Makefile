@@ -47,10 +47,10 @@ serve-test: $(READY) ## Ask a real server as OpenAI's client, a conformance prob
 	@$(PY) -m edgeagent model pull smollm2
 	@$(PY) -m tests.doors.http.clients $(SERVE_TEST)
 
-mcp-test: $(READY) ## Let an agent use four servers of MCP that nobody here wrote; prints each call
+mcp-test: $(READY) ## Let an agent use four servers of MCP that nobody here wrote, and a client use an agent
 	@$(PY) -m edgeagent model pull smollm2
 	@PYTHON=$(abspath $(PY)) tests/driver/mcp/setup.sh
-	MCP_TEST=1 $(PY) -m pytest tests/driver/mcp -m "" -rP
+	MCP_TEST=1 $(PY) -m pytest tests/driver/mcp tests/doors/mcp -m "" -rP
 
 remote-test: $(READY) ## Ask real servers on loopback and hostile ones; look for keys and for what must not leave
 	@$(PY) -m edgeagent model pull smollm2

@@ -97,6 +97,8 @@ VERBS_OF_ROOMS = {
     "cli/trace_export.py": {"trace"},
     "cli/trace_file.py": {"trace"},
     "cli/trace_sign.py": {"trace"},
+    "mcp/door.py": {"codec", "driver"},
+    "mcp/offered.py": {"driver"},
     "line/ends.py": {"driver"},  # a person at a line, as `cli/console.py`
     "line/incoming.py": {"driver"},
     "line/log.py": {"driver"},

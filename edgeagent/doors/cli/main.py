@@ -27,6 +27,7 @@ VERBS = {
     "fork": "Begin a new session from an old one's records.",
     "grammar": "Print what an agent's model may write, or check the grammars that are kept.",
     "host": "Serve an agent to a program in any language, over lines of JSON.",
+    "mcp": "Offer an agent's tools, and the agent, to programs that speak MCP.",
     "model": "Fetch, add, list, verify and remove model files.",
     "new": "Write a commented agent and its test, to begin from.",
     "policy": "Explain an agent's rules, and try them on recorded sessions.",

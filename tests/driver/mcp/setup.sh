@@ -1,5 +1,5 @@
 #!/bin/sh
-# Install the servers of MCP that ours are tried with: two by pip, two by npm. What is downloaded by npm goes under the
+# Install what is tried with MCP: its Python SDK, and four servers, two by pip and two by npm. What is downloaded by npm goes under the
 # cache directory, outside the clone; running it again costs nothing.
 # Without npm those two are left out, and their tests say so; where CI is set that is a failure.
 set -eu
@@ -9,7 +9,7 @@ python="${PYTHON:-python3}"
 set -- @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31
 mkdir -p "$cache"
 
-"$python" -m pip install -q mcp-server-time mcp-server-git
+"$python" -m pip install -q mcp-server-time mcp-server-git mcp
 
 if [ ! -f "$cache/1/node_modules/.bin/mcp-server-everything" ]; then
     if ! command -v npm >/dev/null; then

@@ -1,0 +1,1 @@
+"""Door of programs that speak MCP: the agent's tools under its rules, and the agent itself, as tools."""
