@@ -33,13 +33,16 @@ from edgeagent.policy.formula import (
 )
 
 _WINDOW = re.compile(r"(?:last )?(\d+(?:\.\d+)?) ?(s|seconds|min|minutes|h|hours|events)")
+SECONDS_MAX = 1_000_000_000
+"""Some 30 years; what is longer is the session."""
+
 _MILLISECONDS = {"s": 1000, "seconds": 1000, "min": 60_000, "minutes": 60_000, "h": 3_600_000, "hours": 3_600_000}
 
 
 def last_seconds(seconds: float) -> Window:
     """The positions less than this many seconds ago, of the session's own time. Raises ConfigError for 0 or less."""
-    if not seconds > 0:
-        raise ConfigError(f"last_seconds({seconds}): a window must be longer than 0 seconds")
+    if not 0 < seconds <= SECONDS_MAX:
+        raise ConfigError(f"last_seconds({seconds}): a window is longer than 0 seconds, and {SECONDS_MAX:,} at most")
     return Window("seconds", max(1, round(seconds * 1000)))
 
 

@@ -29,6 +29,9 @@ Use = Literal["answer", "choose", "judge", "embed"]
 """What a model is for: words; choosing calls; weighing what a request means, where calls are planned here for a model
 behind an endpoint; and comparing texts by their meaning."""
 
+MB_MAX = 1e9
+"""A petabyte."""
+
 PRICE_MAX = 1e9
 """Of a million tokens, in any currency."""
 
@@ -81,12 +84,12 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """
 
     name: str = "smollm2"
-    context_tokens: int = 2048
-    threads: int | None = None
+    context_tokens: Annotated[int, msgspec.Meta(ge=256, le=1 << 24)] = 2048
+    threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
     engine: EngineName = "auto"
     dialect: str = "auto"
     template: str = ""
-    temperature: float = 0.0
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=100)] = 0.0
     warm: bool = True
     meaning: bool = True
     order: tuple[str, ...] = ()
@@ -103,8 +106,8 @@ class StateSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """
 
     folder: str = ""
-    cache_mb: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    reserve_mb: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    cache_mb: Annotated[float, msgspec.Meta(ge=0, le=MB_MAX)] | None = None
+    reserve_mb: Annotated[float, msgspec.Meta(ge=0, le=MB_MAX)] | None = None
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -204,3 +204,9 @@ def test_an_unknown_key_is_named_before_a_missing_one(row, says):
 def test_an_unknown_key_of_the_section_is_refused():
     with pytest.raises(ConfigError, match=r"line 2: policy.rule is unknown; write \[\[policy.rules\]\]"):
         rules("[policy]\nrule = 3\n")
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-inf", "0", "1e300", "100000000000000000000"])
+def test_a_window_that_no_clock_can_hold_is_refused_by_name(seconds):
+    with pytest.raises(ConfigError, match=r"policy.rules\[0\].rule: last_seconds"):
+        rules(f"[[policy.rules]]\nrule = 'cooldown'\ntool = 'valve'\nseconds = {seconds}\n")

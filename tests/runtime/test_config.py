@@ -95,3 +95,23 @@ def test_the_dialect_goes_by_the_template_that_is_given(tmp_path):
     assert dialect_for((tmp_path / "mine.jinja").read_text()) == "hermes"
     gguf = tmp_path / "no.gguf"
     assert dialect_of(ModelSettings(name=str(gguf), template=str(tmp_path / "mine.jinja"))) == "hermes"
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value"),
+    [
+        (section, key, value)
+        for section, key in [
+            ("model", "temperature"),
+            ("model", "threads"),
+            ("model", "context_tokens"),
+            ("state", "cache_mb"),
+            ("state", "reserve_mb"),
+        ]
+        for value in ("nan", "inf", "-1", "-1.5", "100000000000000000000", "true", '"x"')
+    ],
+)
+def test_a_number_that_none_can_keep_is_refused_by_its_key(tmp_path: Path, section: str, key: str, value: str):
+    (tmp_path / "edgeagent.toml").write_text(f"[{section}]\n{key} = {value}\n")
+    with pytest.raises(ConfigError, match=key):
+        read_settings(None, beside=tmp_path)

@@ -12,6 +12,9 @@ from edgeagent.runtime.config import Settings, StateSettings, state_root
 from edgeagent.runtime.open import FIXED, OpenRequest, settings_of
 from edgeagent.runtime.recording import find_trace
 
+SEED = click.IntRange(0, 2**63 - 1)
+"""What a record holds."""
+
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --model, --engine, --dialect, --template, --context-tokens, --threads, --config and --verbose."""
@@ -47,7 +50,9 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --seed, the limits, --state, --durability, --resume and --continue."""
     for option in reversed(
         (
-            click.option("--seed", type=int, default=0, show_default=True, help="Chance is an input."),
+            click.option(
+                "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Chance is an input."
+            ),
             click.option("--max-steps", type=click.IntRange(min=1), help="Model calls a turn may take."),
             click.option("--max-tokens", type=click.IntRange(min=1), help="Tokens a turn may write."),
             click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Wall time of a turn."),

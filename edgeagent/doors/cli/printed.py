@@ -27,14 +27,17 @@ LINE_CHARS_MAX = 10_000
 class Printed:
     """A stream as everyone else has it; what a tool writes to it is told of line by line, on `told`."""
 
-    def __init__(self, stream: TextIO, told: TextIO, overheard: Overheard) -> None:
-        self.stream, self._told, self.overheard = stream, told, overheard
+    def __init__(self, stream: TextIO, told: TextIO, plain: TextIO, overheard: Overheard) -> None:
+        self.stream, self._told, self._plain, self.overheard = stream, told, plain, overheard
         self.around_call, self.paused, self._settle = overheard.around, overheard.paused, overheard.settle
         self._begun = threading.local()
 
     def __getattr__(self, name: str) -> Any:
-        """All else is the stream's own."""
-        return getattr(self.stream, name)
+        """All else is the stream's own; a tool gets at the one that is overheard, and gives it to its programs."""
+        return getattr(self.stream if _tool_here() is None else self._plain, name)
+
+    def close(self) -> None:
+        """Stay open: others write here too."""
 
     def write(self, text: str) -> int:
         """Write the text; a tool's waits until its line has ended."""
@@ -78,7 +81,7 @@ def prints_told() -> Iterator[TextIO]:
     err.flush()
     with kept(2, Stderr) as told:
         overheard = Overheard(lambda names, line: _tell_overheard(told, names, line))
-        sys.stdout, sys.stderr = Printed(out, told, overheard), Printed(told, told, overheard)
+        sys.stdout, sys.stderr = Printed(out, told, out, overheard), Printed(told, told, err, overheard)
         try:
             yield told
         finally:

@@ -14,7 +14,7 @@ from tests.doors.cli.forked import ROOT
 pytestmark = pytest.mark.long  # Seconds of CPU: `make test` runs it, `make quick` does not.
 
 AGENT = """
-import asyncio, ctypes, multiprocessing, os, subprocess, threading
+import asyncio, ctypes, multiprocessing, os, subprocess, sys, threading
 from edgeagent import Agent, tool
 
 NASTY = "printf 'one\\\\033]0;t\\\\007 \\\\342\\\\200\\\\256two\\\\n'"
@@ -47,6 +47,11 @@ WAYS = {
     "a library": "(lambda c: (c.puts(b'one\\x1b]0;t\\x07 \\xe2\\x80\\xaetwo'), c.fflush(None)))(ctypes.CDLL(None))",
     "the descriptor": "os.write(2, b'one\\x1b]0;t\\x07 \\xe2\\x80\\xaetwo')",
     "another thread": "[(t.start(), t.join()) for t in [threading.Thread(target=os.system, args=(NASTY,))]]",
+    "a program that is given our stdout": "subprocess.run(NASTY, shell=True, stdout=sys.stdout)",
+    "a program that is given our stderr": "subprocess.run(NASTY, shell=True, stdout=sys.stderr)",
+    "the bytes below stderr": "sys.stderr.buffer.write(b'one\\x1b]0;t\\x07 \\xe2\\x80\\xaetwo\\n')"
+    "; sys.stderr.buffer.flush()",
+    "a stream that it has closed": "sys.stdout.close(); sys.stderr.close(); os.system(NASTY)",
     "a process of Python": "[(p.start(), p.join()) for p in [multiprocessing.get_context('fork').Process("
     "target=print, args=('one\\x1b]0;t\\x07 \\u202etwo',))]]",
 }
