@@ -31,16 +31,13 @@ from edgeagent.driver.line.ending import (
 from edgeagent.driver.line.nudging import Nudger
 from edgeagent.driver.line.outcome import DeviceReset, Done, Failed, LinkWasLost, NotSent, Outcome, TimedOut
 from edgeagent.driver.line.outcome import WaitingForInput as Waiting
-from edgeagent.driver.line.play import ECHO_S, LineGone, Play
+from edgeagent.driver.line.play import ECHO_S, LAG_S_MAX, LineGone, Play
 from edgeagent.driver.line.profile import SECRET, Profile
 from edgeagent.driver.line.screen import echo_length
 from edgeagent.driver.line.view import READY, State, View
 
 CONFIRM_S = 3.0  # One attempt at a prompt while entering: many times what a live one needs.
 NUDGE_S = 1.0
-LAG_S_MAX = 3.0
-"""How long the first answer is waited for: satellites take two seconds there and back. A profile may say more."""
-
 GAP_S = 0.15
 """How long the rest of a prompt may take whose begin stands there: `switch> (enable) ` begins like one."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgeagent.driver.line.ending import after_prompt
-from edgeagent.driver.line.play import ECHO_S, Play, Typist
+from edgeagent.driver.line.play import ECHO_S, LAG_S_MAX, Play, Typist
 from edgeagent.driver.line.screen import echo_differs, echo_length, set_aside
 from edgeagent.driver.line.view import View
 
@@ -54,14 +54,15 @@ class Editor(Typist):
 
     def echoed(self, view: View, line: str, until: float) -> Play[bool]:
         """Read a typed line's echo back in this view; return whether it came as it was typed."""
-        limit = min(until, self.now + ECHO_S + self.lag_s)
+        # Where nothing comes at all it may come later: typed again, the line would be read back from the first echo.
+        limit, silent = (min(until, self.now + ECHO_S + lag_s) for lag_s in (self.lag_s, max(self.lag_s, LAG_S_MAX)))
         while True:
             shown, _ = set_aside(view.typed.replace("\r\n", "\n"), self.profile.noise_patterns)
             readings = (shown, after_prompt(shown, self.profile))
             if any(echo_length(reading, line) is not None for reading in readings):
                 return True
-            if self.now >= limit:
+            if self.now >= (limit if view.raw else silent):
                 return False
             if all(echo_differs(reading, line) for reading in readings) and (yield from self.quiet(0.15)):
                 return False  # Wrong, and nothing more comes that could be the rest of a noise line.
-            yield from self.look(0.1, limit)
+            yield from self.look(0.1, limit if view.raw else silent)

@@ -17,6 +17,9 @@ from edgeagent.driver.line.view import View
 ECHO_S = 2.0
 """How long a typed line may take to come back, besides the line's own round trip."""
 
+LAG_S_MAX = 3.0
+"""How long the first answer is waited for: satellites take two seconds there and back. A profile may say more."""
+
 
 class Type(Struct, frozen=True):
     """Please send these bytes, once. `hidden`: they go into no record."""

@@ -191,3 +191,13 @@ def test_the_end_is_seen_on_a_line_that_is_held_up() -> None:
         machine = ConsoleMachine(load_profile("generic"), words())
         for _ in range(4):
             assert isinstance(device.carry(machine.run("show", 60.0)), Done)
+
+
+def test_a_line_that_is_typed_again_is_not_read_back_from_its_first_echo() -> None:
+    """The echo took longer than it was waited for, the second typing lost a key, and half a command was entered."""
+    device = Device("root@board:~# ", {"show": [[0, "one\r\n"]]})
+    device.lag_s, device.loses = 2.5, frozenset({28})
+    machine = ConsoleMachine(load_profile("linux"), words())
+    device.carry(machine.run("show", 1.0))
+    device.carry(machine.run("show", 20.0))
+    assert device.unheard_of == []
