@@ -35,7 +35,10 @@ class Program(QuietDoor):
         if self._decide is None:
             return nobody(question)
         said = self._decide(question)
-        return said if isinstance(said, Decision) else Decision(bool(said), "", question.digest)
+        if isinstance(said, Decision):
+            return said
+        because = "" if isinstance(said, bool) else f"decide gave {said!r:.80}, which is neither True nor False"
+        return Decision(said is True, because, question.digest)
 
 
 def open(agent: Agent | str, model: str | Model | None = None, *, decide: Decide | None = None, **more: Any) -> Session:

@@ -187,6 +187,8 @@ class Opening:
     def begin(self, named: Agent | str) -> Session:
         """Start a session."""
         request, settings = self.request, self._settings(self.request)
+        if not 0 <= request.seed < 1 << 63:
+            raise ConfigError(f"seed is {request.seed!r:.80}; it must be from 0 to 2**63 - 1")
         limits = Limits(
             steps=request.max_steps,
             completion_tokens=request.max_tokens,

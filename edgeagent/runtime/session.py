@@ -162,7 +162,7 @@ class Session:
 
     def decide(self, effect_id: int, approved: bool, digest: str, text: str = "") -> bool:
         """Answer a question; False if it is not open any more. `digest` must be that of the question as shown."""
-        return self._doors.person.answer(effect_id, Decision(approved, text, digest or "none was given"))
+        return self._doors.person.answer(effect_id, Decision(approved is True, text, digest or "none was given"))
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in `serve` between two events, so that what an event led to is told whole."""
@@ -270,7 +270,9 @@ class Session:
         for word in self._loop.left():
             word.fail(error)
 
-    def _post(self, event: Event, word: Word) -> None:
+    def _post(self, event: UserSaid, word: Word) -> None:
+        if not isinstance(event.text, str):
+            raise ConfigError(f"what a user says is a text, and not {event.text!r:.80}")
         self._loop.post(event, word)
         if self._is_closed:
             self._abandon()

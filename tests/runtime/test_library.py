@@ -300,3 +300,33 @@ def test_the_example_shows_each_way(smollm2):
     assert [line.split(":")[0] for line in done.stdout.splitlines()] == ["ask", "decide", "stream", "asyncio"]
     assert "31" in done.stdout
     assert "north is open for 30 s" in done.stdout
+
+
+@pytest.mark.parametrize("decide", [lambda q: "no", lambda q: 1, lambda q: ["yes"], lambda q: "\ud835", lambda q: None])
+def test_only_true_is_a_yes_of_a_callback(tmp_path, decide):
+    ran = []
+
+    @tool(idempotent=False, confirm=True)
+    def erase() -> None:
+        """Erase."""
+        ran.append(1)
+
+    agent = Agent("eraser", "You erase.", (erase,))
+    with edgeagent.open(agent, model=Script([call("erase"), "Done."]), state=tmp_path, decide=decide) as session:
+        assert session.ask("Go.").outcome.kind == "refused"
+    assert not ran
+
+
+@pytest.mark.parametrize("text", [b"bytes", 5, None, ["a"]])
+def test_what_is_said_is_a_text(tmp_path, text):
+    with (
+        edgeagent.open(Agent("a", "You.", ()), model=Script(["Hi."]), state=tmp_path) as session,
+        pytest.raises(ConfigError, match="what a user says is a text"),
+    ):
+        session.ask(text)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 2**70])
+def test_a_seed_that_no_record_holds_is_refused(tmp_path, seed):
+    with pytest.raises(ConfigError, match="seed is"):
+        edgeagent.open(Agent("a", "You.", ()), model=Script(["Hi."]), state=tmp_path, seed=seed)
