@@ -65,6 +65,11 @@ class EditorDoor(QuietDoor):
             self.session.cancel("cancelled in the editor")
             self.client.stop()
 
+    def let_go(self) -> None:
+        """Take back what is asked of the editor: its session is put down."""
+        self._take_back(set())
+        self.client.stop()
+
     # -- the door --------------------------------------------------------------------------------------------------
 
     def watch(self, event: Event, state: State, effects: tuple[Effect, ...]) -> None:

@@ -253,6 +253,7 @@ class Sessions:
         if door is not None and door.session is not None:
             self._service.failed.pop(name, None)
             self._service.end(door.session)
+            door.let_go()
 
     def _keep(self, name: str, owner: Owner) -> None:
         if self._owners.get(name) != owner:

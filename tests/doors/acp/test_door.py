@@ -186,6 +186,27 @@ def test_an_answer_to_a_question_that_has_lapsed_changes_nothing(wire):
     assert wire.garden.effects == []
 
 
+def test_a_question_is_taken_back_when_its_session_is_loaded_and_then_asked_anew(wire):
+    session = wire.session()
+    wire.ask("session/prompt", sessionId=session, prompt=words("How wet is the soil?"))
+    prompt = wire.begin("session/prompt", sessionId=session, prompt=words("Open the north valve for 30 seconds."))
+    first = wire.until(prompt)
+    load = wire.begin("session/load", sessionId=session, cwd="/", mcpServers=[])
+    found = [wire.next() for _ in range(2)]
+    while not any(each.get("method") == "session/request_permission" for each in found):
+        found.append(wire.next())
+    taken_back = [each["params"]["requestId"] for each in found if each.get("method") == "$/cancel_request"]
+    failed = [each["error"]["message"] for each in found if each.get("id") == prompt and "error" in each]
+    assert (taken_back, len(failed)) == ([first["id"]], 1)
+    assert any(each.get("id") == load and "result" in each for each in found)
+    yes = {"outcome": {"outcome": "selected", "optionId": found[-1]["params"]["options"][0]["optionId"]}}
+    for question in (first, found[-1]):
+        wire.send(json.dumps({"jsonrpc": "2.0", "id": question["id"], "result": yes}).encode())
+    while "Open." not in json.dumps(wire.next()):
+        pass
+    assert wire.garden.effects == ["north 30"]
+
+
 def test_sessions_above_the_most_are_put_down_and_taken_up_again_when_they_are_wanted(wire, monkeypatch):
     monkeypatch.setattr("edgeagent.doors.acp.sessions.OPEN_MAX", 2)
     names = [wire.session() for _ in range(4)]
