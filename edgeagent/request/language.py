@@ -161,6 +161,7 @@ class TextTable(Table, frozen=True):
     of_names: str
     the: str
     tail_marks: str
+    announces: str
     links: str
     names: str
     codes: str

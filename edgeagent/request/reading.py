@@ -24,7 +24,8 @@ from edgeagent.request.parts.lists import list_candidates
 from edgeagent.request.parts.numbers import MISFIT, OUTSIDE, OWN, Mention, mentions_in, number_candidates
 from edgeagent.request.parts.options import named_options
 from edgeagent.request.parts.text_candidates import GIVEN, text_candidates
-from edgeagent.request.parts.texts import Part, parts_of
+from edgeagent.request.parts.text_signs import MESSAGES
+from edgeagent.request.parts.texts import Part, parts_of, told_in
 from edgeagent.request.parts.units import UNITS
 from edgeagent.request.parts.words import Words
 from edgeagent.request.said import now_in, tongue_in
@@ -264,7 +265,7 @@ def _texts_of(
     required = [each for each in texts if each.required]
     parts = _parts_for(reading, len(required))
     rows = {each.name: _fitting(reading, each, parts, taken) for each in required}
-    rows = {name: row for name, row in rows.items() if row}
+    rows = {name: row for name, row in rows.items() if row} | _told(reading, required)
     own = _apart(rows)
     shared = frozenset(rows.keys() - own.keys() if reading.is_read else ())
     taken = [*taken, *own.values()]
@@ -274,6 +275,19 @@ def _texts_of(
             free = [each for each in free if not any(each.overlaps(other) for other in taken)]
             rows |= {argument.name: free} if free else {}
     return {name: rows[name] for name in reading.arguments if name in rows and name not in shared}, shared
+
+
+def _told(reading: Reading, required: Sequence[Argument]) -> dict[str, list[Candidate]]:
+    """Whom something is told, and what, where these are the two texts that a tool must have."""
+    messages = [each for each in required if each.words & MESSAGES]
+    told = told_in(reading.said, MESSAGES) if len(required) == 2 and len(messages) == 1 else None
+    if told is None:
+        return {}
+    others = [each for each in required if each is not messages[0]]
+    rows = zip([*others, *messages], told, strict=True)
+    found = {each.name: Candidate(part.text, part.begin, part.end, GIVEN, part.kind) for each, part in rows}
+    fit = all(fits(each, found[each.name].value) for each in required)
+    return {name: [candidate] for name, candidate in found.items()} if fit else {}
 
 
 def _parts_for(reading: Reading, wanted: int) -> list[Part]:

@@ -103,6 +103,19 @@ def test_an_optional_argument_is_given_only_on_evidence():
     assert limits("set_valve", "Open the north valve.")["seconds"] is False
 
 
+@pytest.mark.parametrize(
+    ("request_text", "to", "text"),
+    [
+        ("Tell the operator that the mist valve is stuck.", "operator", "the mist valve is stuck"),
+        ("Message the operator: the mist valve is stuck", "operator", "the mist valve is stuck"),
+        ("Send the operator a message saying hello world", "operator", "hello world"),
+        ("Send a message to Bob: come at once", "Bob", "come at once"),
+    ],
+)
+def test_what_is_told_is_a_message_as_a_whole_and_whom_it_is_told_stands_before_it(request_text, to, text):
+    assert limits("notify", request_text) == {"to": {"enum": [to]}, "text": {"enum": [text]}}
+
+
 def test_what_a_required_argument_lacks_is_asked_for():
     assert missing("set_valve", "Open a valve.") == "Which valve: north, south or mist?"
     assert missing("set_setpoint", "Make it warmer.") == "Which channel (from 0 to 15)? Which celsius (from 5 to 40)?"

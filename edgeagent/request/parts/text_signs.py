@@ -16,7 +16,7 @@ from edgeagent.request.parts.words import PREPOSITIONS, Word, Words
 _TEXTS = ENGLISH.texts
 _OF, _OF_NAMES, _THE = word_set(_TEXTS.of), word_set(_TEXTS.of_names), word_set(_TEXTS.the)
 _LINKS = word_set(_TEXTS.links)
-_NAMES, _CODES, _MESSAGES = stem_set(_TEXTS.names), stem_set(_TEXTS.codes), stem_set(_TEXTS.messages)
+_NAMES, _CODES, MESSAGES = stem_set(_TEXTS.names), stem_set(_TEXTS.codes), stem_set(_TEXTS.messages)
 _WIDE, _CITIES = stem_set(_TEXTS.wide), stem_set(_TEXTS.cities)
 _ROLES = {name: (word_set(role.prepositions), stem_set(role.names)) for name, role in _TEXTS.roles.items()}
 _CODE = re.compile(r"[\w]_\w|\w[/\\@]\w|\d[a-zA-Z]|[a-zA-Z]-?\d")
@@ -118,7 +118,7 @@ def _form_signs(place: _Place, argument: Argument) -> Iterator[TextSign]:
         yield TextSign.FUNCTION_WORD_AT_AN_END
     if place.part.kind != "quoted" and any(b <= place.part.begin and place.part.end <= e for b, e in place.said.quoted):
         yield TextSign.INSIDE_A_QUOTATION
-    if argument.words & _MESSAGES:
+    if argument.words & MESSAGES:
         if place.part.kind == "tail" or place.is_tail:
             yield TextSign.TAIL_FOR_A_MESSAGE
         elif place.part.kind == "rest":

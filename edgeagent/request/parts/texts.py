@@ -7,7 +7,7 @@ quotation marks, a formula, or the rest of a sentence behind a colon or `that`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +19,7 @@ PART_WORDS_MAX = 8
 TAIL_WORDS_MAX = 24
 
 TAIL_MARKS = word_set(ENGLISH.texts.tail_marks)
+_ANNOUNCES = word_set(ENGLISH.texts.announces)
 _JOINERS = word_set(ENGLISH.texts.joiners)
 EXPRESSION = re.compile(r"(?<!\w)[\w.()]*(?:\s*[-+*/^=<>]+\s*[\w.()]*\w\)?)+")
 
@@ -103,11 +104,34 @@ def _joins(said: Words, last: int, first: int) -> bool:
     return plain and not any(word.apart for word in said.words[last + 2 : first + 1])
 
 
+def told_in(said: Words, messages: Collection[str]) -> tuple[Part, Part] | None:
+    """Whom a request wants something told, and what: `the operator` and all behind `that`, `saying` or a colon.
+
+    Between them may stand what is said to be told, a word with one of the stems `messages`.
+    """
+    what = next(_behind(said, _ANNOUNCES, (":",)), None)
+    if what is None:
+        return None
+    before = [
+        place for place, word in enumerate(said.words) if word.end <= what.begin and word.folded not in _ANNOUNCES
+    ]
+    runs = [run for run in runs_of(said) if run[0] > 0 and run[1] in before][::-1]
+    if runs and said.words[runs[0][1]].stem in messages:
+        runs = runs[1:]
+    elif runs and runs[0][1] != before[-1]:
+        return None
+    return (_part(said, *runs[0], "chunk"), what) if runs else None
+
+
 def _tails(said: Words) -> Iterator[Part]:
     """The rest of a sentence behind a colon, a comma, `that`, `to`, or `saying`."""
+    return _behind(said, TAIL_MARKS, (":", ","))
+
+
+def _behind(said: Words, marks: Collection[str], signs: Collection[str]) -> Iterator[Part]:
     for place, word in enumerate(said.words[:-1]):
         after = said.request[word.end : said.words[place + 1].begin]
-        if word.folded in TAIL_MARKS or after.strip() in (":", ","):
+        if word.folded in marks or after.strip() in signs:
             last = sentence_end(said, place + 1)
             if 2 <= last - place <= TAIL_WORDS_MAX:
                 yield _part(said, place + 1, last, "tail")

@@ -37,8 +37,10 @@ def test_a_request_becomes_a_typed_call_a_result_and_an_answer_and_replays(edgea
 def test_five_requests_in_one_session_decode_and_reuse_the_prefix(edgeagent, smollm2):
     rows = rows_of(edgeagent("chat", "--json", GREENHOUSE, stdin="\n".join(REQUESTS), timeout=300))
     called = [row["tool"] for row in rows if row.get("effect") == "CallTool"]
-    # The third is asked about: that a valve is stuck orders nothing of it, and the model would once have closed it.
-    assert called == ["set_valve", "read_sensor", "set_setpoint", "send_line"]
+    # That a valve is stuck orders nothing of the valve: it is what is told, and the whole of it.
+    assert called == ["set_valve", "read_sensor", "notify", "set_setpoint", "send_line"]
+    told = next(row for row in rows if row.get("effect") == "CallTool" and row["tool"] == "notify")
+    assert json.loads(told["arguments"]) == {"to": "operator", "text": "the mist valve is stuck"}
     assert not [r for r in rows if r.get("event") == "ToolFailed"]
     assert not [
         r for r in rows if r.get("event") == "ModelAnswered" and r["usage"]["prompt"] == r["usage"]["evaluated"]
