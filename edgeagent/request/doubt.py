@@ -78,7 +78,8 @@ def _is_order(request: str, call: PlannedCall, tools: Tools) -> bool:
     """Whether a request that a tool that only reads would answer orders something else, as far as one can tell."""
     if is_question(request):
         return False
-    if exclaims(request) or is_qualified(request) or polarity_of(request) is not None or call.evidence.explained.undone:
+    undone = is_short(call) and not OPPOSITES.keys().isdisjoint(call.evidence.explained.undone)
+    if exclaims(request) or is_qualified(request) or polarity_of(request) is not None or undone:
         return True
     first, spelled = next(iter(stems(request)), ""), words_of(request)
     is_verb = bool(spelled) and stem(spelled[0]) == first and (first in OPPOSITES or first not in GENERIC)
