@@ -285,9 +285,13 @@ def _told(reading: Reading, required: Sequence[Argument]) -> dict[str, list[Cand
         return {}
     others = [each for each in required if each is not messages[0]]
     rows = zip([*others, *messages], told, strict=True)
-    found = {each.name: Candidate(part.text, part.begin, part.end, GIVEN, part.kind) for each, part in rows}
+    found = {each.name: _whole(reading, part) for each, part in rows}
     fit = all(fits(each, found[each.name].value) for each in required)
     return {name: [candidate] for name, candidate in found.items()} if fit else {}
+
+
+def _whole(reading: Reading, part: Part) -> Candidate:
+    return Candidate(reading.said.spelled(part.begin, part.end), part.begin, part.end, GIVEN, part.kind)
 
 
 def _parts_for(reading: Reading, wanted: int) -> list[Part]:

@@ -9,6 +9,7 @@ import pty
 import signal
 import subprocess
 import sys
+import threading
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +54,25 @@ def line_with(stream, text: str) -> str:
     raise AssertionError(f"it ended without {text!r}")
 
 
+def told_at_hangup(process: subprocess.Popen, text: str) -> str:
+    """The line with the text that SIGHUP brings. A signal in the very moment before a read is taken behind that read,
+    so it is sent until the line is there."""
+    told = threading.Event()
+
+    def send() -> None:
+        process.send_signal(signal.SIGHUP)
+        while not told.wait(2):
+            process.send_signal(signal.SIGHUP)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        return line_with(process.stderr, text)
+    finally:
+        told.set()
+        sender.join()
+
+
 def test_a_chat_asks_another_model_after_the_signal_and_a_bad_file_changes_nothing(tmp_path):
     with peer(saying("One.")) as one, peer(saying("Two.")) as two:
         urls = {"one": one.url, "two": two.url}
@@ -66,12 +86,10 @@ def test_a_chat_asks_another_model_after_the_signal_and_a_bad_file_changes_nothi
 
             assert said("How deep?") == "One.\n"
             names(tmp_path, "three", **urls)
-            chat.send_signal(signal.SIGHUP)
-            assert "model.order names three" in line_with(chat.stderr, "the settings stay as they were")
+            assert "model.order names three" in told_at_hangup(chat, "the settings stay as they were")
             assert said("How deep?") == "One.\n"
             names(tmp_path, "two", **urls)
-            chat.send_signal(signal.SIGHUP)
-            line_with(chat.stderr, "from the next turn on these models are asked: two")
+            told_at_hangup(chat, "from the next turn on these models are asked: two")
             assert said("How deep?") == "Two.\n"
             chat.stdin.close()
             assert chat.wait(60) == 0
@@ -93,8 +111,7 @@ def test_a_server_asks_another_model_after_the_signal(tmp_path):
 
             assert said() == "One."
             names(tmp_path, "two", **urls)
-            server.send_signal(signal.SIGHUP)
-            line_with(server.stderr, "from the next turn on these models are asked: two")
+            told_at_hangup(server, "from the next turn on these models are asked: two")
             assert said() == "Two."
             server.send_signal(signal.SIGTERM)
             assert server.wait(60) == 0

@@ -83,7 +83,7 @@ def test_the_unchanged_prefix_is_not_evaluated_again(driver):
 
 
 def test_what_the_model_wrote_is_found_in_memory_again(driver):
-    request = "Tell the operator that the boiler is cold."  # A text is the model's to write, so it is evaluated.
+    request = "Tell Bob hello."  # A text is the model's to write, so it is evaluated.
     first = answer(driver, ask(request))
     said = Message("assistant", first.text, first.token_ids)
     result = Message("tool", '{"sent_to":"operator"}', tool="notify")
@@ -242,6 +242,8 @@ def test_what_each_argument_was_held_to_is_told(driver):
 def test_two_texts_are_different_parts_of_the_request(driver):
     event = answer(driver, ask("Tell Maria that the tomatoes are ripe.", tools=("notify",)))
     assert call_in(event).arguments == {"to": "Maria", "text": "the tomatoes are ripe"}
+    event = answer(driver, ask("Tell Bob hello.", tools=("notify",)))
+    assert call_in(event).arguments == {"to": "Bob", "text": "hello"}
     assert "compared with" in dict(event.evidence)["notify.to"]
 
 

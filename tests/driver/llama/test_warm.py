@@ -84,6 +84,7 @@ def session_before(smollm2, passes, tmp_path_factory):
     root = tmp_path_factory.mktemp("before")
     before = Kept(smollm2, root, passes, "one")
     before.answer(FIRST)
+    before.driver.answer(ask(FIRST, "answer"))  # In the model's own words, which stay in the conversation's memory.
     places = before.places()
     before.close()
     assert sum(map(bool, places)) == len(AGENT.tools) + 1
