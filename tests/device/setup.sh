@@ -4,6 +4,8 @@
 set -eu
 
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/edgeagent/device-targets"
+# Node reads only certificates of its own; those of a network's proxy stand among the system's.
+export NODE_EXTRA_CA_CERTS="${NODE_EXTRA_CA_CERTS:-/etc/ssl/certs/ca-certificates.crt}"
 python="${PYTHON:-python3}"
 mkdir -p "$cache"
 

@@ -7,6 +7,8 @@ set -eu
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/edgeagent/web"
 python="${PYTHON:-python3}"
 axe=4.14.1
+# Node reads only certificates of its own; those of a network's proxy stand among the system's.
+export NODE_EXTRA_CA_CERTS="${NODE_EXTRA_CA_CERTS:-/etc/ssl/certs/ca-certificates.crt}"
 mkdir -p "$cache"
 
 if ! command -v chromium >/dev/null; then

@@ -7,6 +7,8 @@ set -eu
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/edgeagent/editors"
 python="${PYTHON:-python3}"
 acpx=0.19.1
+# Node reads only certificates of its own; those of a network's proxy stand among the system's.
+export NODE_EXTRA_CA_CERTS="${NODE_EXTRA_CA_CERTS:-/etc/ssl/certs/ca-certificates.crt}"
 mkdir -p "$cache"
 
 "$python" -m pip install -q 'agent-client-protocol>=0.12'

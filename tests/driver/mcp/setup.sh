@@ -7,6 +7,8 @@ set -eu
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/edgeagent/mcp"
 python="${PYTHON:-python3}"
 set -- @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31
+# Node reads only certificates of its own; those of a network's proxy stand among the system's.
+export NODE_EXTRA_CA_CERTS="${NODE_EXTRA_CA_CERTS:-/etc/ssl/certs/ca-certificates.crt}"
 mkdir -p "$cache"
 
 "$python" -m pip install -q mcp-server-time mcp-server-git mcp
