@@ -94,8 +94,8 @@ def test_the_next_answers_where_the_first_is_not_reached_and_the_trace_says_why(
     said, events = ask(tmp_path, settings(tmp_path, nobody()), "How deep?")
     assert said == ["Seven metres."]
     assert asked_in(events) == [("lan", "local"), ("lan", "local")]
-    (why,) = {each.asked[0][1] for each in events if isinstance(each, ModelAnswered)}
-    assert "127.0.0.1" in why
+    whys = [each.asked[0][1] for each in events if isinstance(each, ModelAnswered)]
+    assert len(whys) == 2 and all("127.0.0.1" in why for why in whys)  # With the milliseconds of each try.
 
 
 def test_a_model_that_fails_between_two_asks_of_a_turn_is_stood_in_for(tmp_path):
