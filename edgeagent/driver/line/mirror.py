@@ -58,6 +58,8 @@ class Mirror:
         self._wake_out, self._wake_in = os.pipe()
         self._closing = False
         self._selector.register(self._wake_out, selectors.EVENT_READ, None)
+        self._recent = console.port.heard(max(0, console.port.offset - RECENT_BYTES))
+        """What was shown last: a view that comes is given this, and from then on what is shown."""
         console.port.watchers.append(self._show)
         self._thread = threading.Thread(target=self._serve, name="console mirror", daemon=True)
         self._thread.start()
@@ -123,11 +125,10 @@ class Mirror:
         os.write(self._wake_in, b"x")
 
     def _add(self, view: int, connection: socket.socket | None) -> None:
-        with self._lock:
+        with self._lock:  # As one: else it is shown a byte twice, or what comes before what came.
             self._views[view] = _View(connection)
             self._selector.register(view, selectors.EVENT_READ, view)
-        recent = self.console.port.heard(max(0, self.console.port.offset - RECENT_BYTES))
-        self._give(view, recent)
+            self._give(view, self._recent)
         os.write(self._wake_in, b"x")
 
     def _serve(self) -> None:
@@ -194,7 +195,9 @@ class Mirror:
 
     def _show(self, moment: Moment) -> None:
         if moment.who == "device":
-            self._tell(moment.data)
+            with self._lock:
+                self._recent = (self._recent + moment.data)[-RECENT_BYTES:]
+                self._tell(moment.data)
         elif moment.who == "port" and moment.note:
             self._tell(f"\r\n[edgeagent: {moment.note}]\r\n".encode())
 

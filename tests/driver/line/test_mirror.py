@@ -82,6 +82,21 @@ def test_a_view_sees_the_line_live_and_what_was_just_before(
         assert b"before after" in read_until(view, b"after")
 
 
+def test_a_view_that_comes_while_the_device_talks_sees_each_byte_once_and_in_order(
+    line: tuple[int, str], mirror: Mirror, tmp_path: Path
+) -> None:
+    said = b"".join(b"%03d " % number for number in range(300)) + b"end"
+    mirror.serve_socket(tmp_path / "view.sock")
+    views = []
+    for begin in range(0, len(said), 60):
+        os.write(line[0], said[begin : begin + 60])
+        views.append(socket.socket(socket.AF_UNIX))
+        views[-1].connect(str(tmp_path / "view.sock"))
+    for view in views:
+        with view:
+            assert said.endswith(read_until(view, b"end"))
+
+
 def test_only_this_user_may_open_the_socket(mirror: Mirror, tmp_path: Path) -> None:
     mirror.serve_socket(tmp_path / "view.sock")
     assert (tmp_path / "view.sock").stat().st_mode & 0o777 == 0o600
