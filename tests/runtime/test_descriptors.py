@@ -209,7 +209,7 @@ def test_an_answer_after_descriptors_were_closed_arrives_or_the_exit_code_says_t
     assert (tmp_path / "foreign").read_bytes() == b""
     answer = (tmp_path / "answer").read_text() if output else ran.stdout
     arrives = most < min(OUT_OF_REACH, resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 16)
-    # 120 is Python's own, where what is buffered cannot be written at the end; which of the two comes is the threads' luck.
+    # 120 is Python's own, where what is buffered cannot be written at the end; which of the two comes is luck.
     codes = (0,) if arrives else (1, 120)
     assert (answer, ran.returncode in codes) == ("All tidy.\n" if arrives else "", True)
     assert "Traceback" not in ran.stderr
