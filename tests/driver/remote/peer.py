@@ -67,12 +67,19 @@ def _request(connection: socket.socket) -> bytes:
     """One request, read whole."""
     got = b""
     while b"\r\n\r\n" not in got:
-        got += connection.recv(65536)
+        got += _more(connection)
     head, _, body = got.partition(b"\r\n\r\n")
     length = next((int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0)
     while len(body) < length:
-        body += connection.recv(65536)
+        body += _more(connection)
     return head + b"\r\n\r\n" + body
+
+
+def _more(connection: socket.socket) -> bytes:
+    """What comes next; ConnectionError where the client has gone, for whom it would be waited for ever."""
+    if not (received := connection.recv(65536)):
+        raise ConnectionError("the client has gone in the middle of its request")
+    return received
 
 
 @contextlib.contextmanager
