@@ -216,8 +216,9 @@ def needs_curl() -> Iterator[None]:
         yield
     except ImportError as error:
         raise ConfigError(
-            f"a model behind an endpoint needs pycurl ({error}): pip install 'edgeagent[remote]', or apt install "
-            "python3-pycurl"
+            f"a model behind an endpoint needs pycurl ({error}): pip install 'edgeagent[remote]'. Where the index has "
+            "no wheel (armv7, riscv64): apt install python3-pycurl, in a venv with --system-site-packages. "
+            "The images of edgeagent are without it: install on the board itself, or add it to an image of your own"
         ) from error
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -246,3 +248,17 @@ def test_what_settings_say_of_an_endpoint_is_what_an_endpoint_has():
     shared = of_endpoint.keys() - {"url", "model"}
     assert shared <= of_settings.keys()
     assert {name: of_settings[name] for name in shared - {"extra"}} == {n: of_endpoint[n] for n in shared - {"extra"}}
+
+
+def test_what_to_install_is_said_where_there_is_no_curl(tmp_path):
+    file = settings(tmp_path, "http://127.0.0.1:9/v1", order='"lan"')
+    code = (
+        "import sys; sys.modules['pycurl'] = None\n"
+        "from pathlib import Path\n"
+        "from edgeagent.runtime.model import load_model\n"
+        "from edgeagent.runtime.open import OpenRequest, settings_of\n"
+        f"load_model(settings_of(OpenRequest(config=Path({str(file)!r}))).model, shared=True)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert "ConfigError: a model behind an endpoint needs pycurl" in done.stderr
+    assert "edgeagent[remote]" in done.stderr and "apt install python3-pycurl" in done.stderr
