@@ -97,8 +97,12 @@ VERBS_OF_ROOMS = {
     "cli/trace_export.py": {"trace"},
     "cli/trace_file.py": {"trace"},
     "cli/trace_sign.py": {"trace"},
-    "mcp/door.py": {"codec", "driver"},
+    "mcp/answers.py": {"codec", "driver"},
+    "mcp/door.py": {"driver"},
+    "mcp/http.py": {"codec", "driver"},
     "mcp/offered.py": {"driver"},
+    "mcp/stream.py": {"codec"},
+    "mcp/watched.py": {"driver"},
     "line/ends.py": {"driver"},  # a person at a line, as `cli/console.py`
     "line/incoming.py": {"driver"},
     "line/log.py": {"driver"},

@@ -89,18 +89,21 @@ class Reader:
         return [self._read(each) for each in self._framing.close()]
 
     def _read(self, frame: bytes | Skipped) -> Incoming:
-        if isinstance(frame, Skipped):
-            return frame
-        value = read_any(frame.removeprefix(b"\xef\xbb\xbf"))
-        if value is None:
-            return skipped("it is no JSON", frame)
-        if not isinstance(value, list):
-            return message_of(value)
-        if not self._batches:
-            return skipped("it is a batch, and none is taken here", frame, INVALID_REQUEST)
-        if not 0 < len(value) <= BATCH_MAX:
-            return skipped(f"it is a batch of {len(value)}; 1 to {BATCH_MAX} are taken", frame, INVALID_REQUEST)
-        return Batch(tuple(message_of(each) for each in value))
+        return frame if isinstance(frame, Skipped) else read(frame, batches=self._batches)
+
+
+def read(frame: bytes, *, batches: bool = False) -> Incoming:
+    """Return what a whole frame holds. Without `batches` one is refused, as newer protocols want it."""
+    value = read_any(frame.removeprefix(b"\xef\xbb\xbf"))
+    if value is None:
+        return skipped("it is no JSON", frame)
+    if not isinstance(value, list):
+        return message_of(value)
+    if not batches:
+        return skipped("it is a batch, and none is taken here", frame, INVALID_REQUEST)
+    if not 0 < len(value) <= BATCH_MAX:
+        return skipped(f"it is a batch of {len(value)}; 1 to {BATCH_MAX} are taken", frame, INVALID_REQUEST)
+    return Batch(tuple(message_of(each) for each in value))
 
 
 def message_of(value: Any) -> Message | Skipped:
@@ -139,12 +142,16 @@ def _invalid(why: str, value: Any) -> Skipped:
 # -- messages → bytes ------------------------------------------------------------------------------------------------
 
 
-def encode(message: Message | Batch, framing: Framing) -> bytes:
-    """Return the bytes of a message in its frame. No line feed stands in JSON but as an escape."""
+def body_of(message: Message | Batch) -> bytes:
+    """Return the bytes of a message without a frame. No line feed stands in JSON but as an escape."""
     if isinstance(message, Batch):
-        body = write([_fields(each) for each in message.messages if not isinstance(each, Skipped)])
-    else:
-        body = write(_fields(message))
+        return write([_fields(each) for each in message.messages if not isinstance(each, Skipped)])
+    return write(_fields(message))
+
+
+def encode(message: Message | Batch, framing: Framing) -> bytes:
+    """Return the bytes of a message in its frame."""
+    body = body_of(message)
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body) if isinstance(framing, Lengths) else body + b"\n"
 
 

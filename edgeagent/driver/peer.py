@@ -4,6 +4,8 @@ One thread reads (`run`) and hands each message to the owner, who returns at onc
 thread, each once. What is written goes out whole, from whichever thread. What the other side sends is bounded: a
 message by its framing, the requests that are open by `CALLS_MAX`; and while it reads nothing, it is not read either.
 
+`Talk` is the same without a stream: whoever carries the messages says of each how its answers go back.
+
 Law: nothing here means anything. What a method does is the owner's, but for cancellation, which is alike everywhere.
 """
 
@@ -59,11 +61,19 @@ class Refused(EdgeAgentError):
         self.code, self.more = code, more
 
 
+Send = Callable[[Message | Batch], bool]
+"""Sends a message to the other side; whether that could be done."""
+
+
 class Call:
     """A request of the other side. It is answered once, by any thread; what comes after that is dropped."""
 
-    def __init__(self, request: Request, give: Callable[[Call, Result | Fault], object]) -> None:
+    def __init__(
+        self, request: Request, talk: Talk, send: Send, give: Callable[[Call, Result | Fault], object]
+    ) -> None:
+        """`send` takes what belongs to the request beside its answer, which `give` takes."""
         self.id, self.method, self.params = request.id, request.method, request.params
+        self._talk, self._send = talk, send
         self._give: Callable[[Call, Result | Fault], object] | None = give
         self._changing = threading.Lock()
         self._is_cancelled = False
@@ -93,6 +103,14 @@ class Call:
     def is_answered(self) -> bool:
         """Whether it has its answer."""
         return self._give is None
+
+    def ask(self, method: str, params: Params = None) -> Asked:
+        """Ask the other side for the sake of this request. Not to be waited for by the thread that reads."""
+        return self._talk.ask_by(self._send, method, params)
+
+    def tell(self, method: str, params: Params = None) -> bool:
+        """Send a notification that belongs to this request, unless it is answered; say whether it was sent."""
+        return not self.is_answered and self._send(Notification(method, params))
 
     def on_cancel(self, do: Callable[[], None]) -> None:
         """Have this done when the request is cancelled; at once, if it is by now."""
@@ -133,9 +151,9 @@ class Owner(Protocol):
 class Asked:
     """A request of ours."""
 
-    def __init__(self, peer: Peer, request_id: Id, answered: Future[Any]) -> None:
-        self.id, self.answered = request_id, answered
-        self._peer = peer
+    def __init__(self, talk: Talk, request_id: Id, answered: Future[Any], send: Send) -> None:
+        self.id, self.answered, self.send = request_id, answered, send
+        self._talk = talk
 
     def wait(self, seconds: float | None = None) -> Any:
         """Return the result. Raises Refused, and DriverUnavailable where none came in time or the peer has gone."""
@@ -147,90 +165,37 @@ class Asked:
 
     def give_up(self, why: str = "") -> None:
         """Want no answer any more, and say so."""
-        self._peer.give_up(self, why)
+        self._talk.give_up(self, why)
 
 
-class Peer:
-    """The other side. `write` takes bytes and says how many it took, as `os.write` does.
+class Talk:
+    """What two sides have asked of each other, whatever carries their messages. Any thread may call.
 
-    `cancels` is the method by which it is told that a request of ours is wanted no more; empty where it knows none.
+    `cancels` is the method by which the other side is told that a request of ours is wanted no more; empty where it
+    knows none.
     """
 
-    def __init__(
-        self,
-        incoming: int,
-        write: Callable[[memoryview], int | None],
-        owner: Owner,
-        *,
-        framing: Framing | None = None,
-        batches: bool = False,
-        cancels: str = "",
-    ) -> None:
-        self._incoming, self._write, self._owner, self._cancels = incoming, write, owner, cancels
-        self._framing = framing or Lines()
-        self._reader = Reader(self._framing, batches=batches)
-        self._writing, self._changing = threading.Lock(), threading.Lock()
+    def __init__(self, owner: Owner, *, cancels: str = "") -> None:
+        self._owner, self._cancels = owner, cancels
+        self._changing = threading.Lock()
         self._open: dict[Id, Call] = {}
         self._waiting = Waiting()
-        self._waking = threading.RLock()  # A signal may call `stop` at any moment.
-        self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        self._is_over = False
 
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing is read or written any more."""
-        return self._is_over
-
-    # -- what comes ------------------------------------------------------------------------------------------------
-
-    def run(self) -> None:
-        """Read until the other side ends, or `stop`. Whoever waits for an answer then is told that none comes."""
-        looking = select.poll()
-        for descriptor in (self._incoming, self._wake[0]):
-            looking.register(descriptor, select.POLLIN)
-        try:
-            while not self._is_over:
-                ready = {descriptor for descriptor, _ in looking.poll()}
-                if self._is_over or self._incoming not in ready:
-                    continue
-                chunk = self._read()
-                if chunk == b"":
-                    break
-                for each in self._reader.feed(chunk or b""):
-                    self._take(each)
-            for each in () if self._is_over else self._reader.close():
-                self._take(each)
-        finally:
-            self._end()
-
-    def stop(self) -> None:
-        """Have `run` return. From any thread."""
-        self._is_over = True
-        with self._waking, contextlib.suppress(OSError):  # It is full of earlier calls, or `run` has returned.
-            os.write(self._wake[1], b"\0")
-
-    def _read(self) -> bytes | None:
-        try:
-            return os.read(self._incoming, CHUNK_BYTES)
-        except BlockingIOError:
-            return None
-        except OSError:  # Reset, or a terminal that hung up.
-            return b""
-
-    def _take(self, message: Incoming) -> None:
+    def take(self, message: Incoming, send: Send) -> None:
+        """Take what came. `send` takes what goes back."""
         match message:
             case Batch():
-                self._take_batch(message)
+                self._take_batch(message, send)
             case Request():
-                self._begin(message, self._send)
+                self._begin(message, send, send)
             case Notification():
                 self._note(message)
             case Result() | Fault():
                 self._answered(message)
             case Skipped():
-                self._skip(message)
+                self._skip(message, send)
 
-    def _take_batch(self, batch: Batch) -> None:
+    def _take_batch(self, batch: Batch, send: Send) -> None:
         """Begin what came together; the answers to it go back together."""
         left = sum(isinstance(each, Request | Skipped) for each in batch.messages)
         answers: list[Result | Fault] = []
@@ -243,18 +208,18 @@ class Peer:
                 answers.extend([] if answer is None else [answer])
                 is_last = not left
             if is_last and answers:
-                self._send(Batch(tuple(answers)))
+                send(Batch(tuple(answers)))
 
         for each in batch.messages:
             if isinstance(each, Request):
-                self._begin(each, collect)
+                self._begin(each, send, collect)
             elif isinstance(each, Skipped):
                 collect(self._owner.skipped(each))
             else:
-                self._take(each)
+                self.take(each, send)
 
-    def _begin(self, request: Request, give: Callable[[Result | Fault], object]) -> None:
-        call = Call(request, lambda call, answer: self._close(call, give, answer))
+    def _begin(self, request: Request, send: Send, give: Callable[[Result | Fault], object]) -> None:
+        call = Call(request, self, send, lambda call, answer: self._close(call, give, answer))
         with self._changing:
             is_used, is_full = request.id in self._open, len(self._open) >= CALLS_MAX
             if not is_used and not is_full:
@@ -284,9 +249,9 @@ class Peer:
         elif (call := self._open.get(wanted)) is not None:
             call.cancel()
 
-    def _skip(self, found: Skipped) -> None:
+    def _skip(self, found: Skipped, send: Send) -> None:
         if (told := self._owner.skipped(found)) is not None:
-            self._send(told)
+            send(told)
 
     def _answered(self, answer: Result | Fault) -> None:
         with self._changing:
@@ -299,34 +264,17 @@ class Peer:
             else:
                 future.set_exception(Refused(answer.code, shown(answer.message) or "no reason given", answer.data))
 
-    def _end(self) -> None:
-        self._is_over = True
-        with self._changing:
-            calls, self._open = list(self._open.values()), {}
-            futures = self._waiting.close()
-        for call in calls:
-            call.cancel()
-        for future in futures:
-            with contextlib.suppress(InvalidStateError):
-                future.set_exception(DriverUnavailable("the other side has gone"))
-        with self._waking:
-            for descriptor in self._wake:
-                os.close(descriptor)
-            self._wake = (-1, -1)
-
-    # -- what goes -------------------------------------------------------------------------------------------------
-
-    def ask(self, method: str, params: Params = None) -> Asked:
-        """Ask the other side. Not to be waited for by the thread that reads."""
+    def ask_by(self, send: Send, method: str, params: Params = None) -> Asked:
+        """Ask the other side, by this way. Not to be waited for by the thread that reads."""
         answered: Future[Any] = Future()
         answered.set_running_or_notify_cancel()
         with self._changing:
             request = self._waiting.ask(method, params, answered)
-        if not self._send(request):
+        if not send(request):
             with self._changing:
                 self._waiting.give_up(request.id)
             answered.set_exception(DriverUnavailable("the other side has gone"))
-        return Asked(self, request.id, answered)
+        return Asked(self, request.id, answered, send)
 
     def give_up(self, asked: Asked, why: str = "") -> None:
         """Want no answer any more to a request of ours; who waits for it is told."""
@@ -337,7 +285,96 @@ class Peer:
         with contextlib.suppress(InvalidStateError):
             asked.answered.set_exception(DriverUnavailable(why or "given up"))
         if self._cancels:
-            self._send(cancelled(asked.id, why, self._cancels))
+            asked.send(cancelled(asked.id, why, self._cancels))
+
+    def end(self) -> None:
+        """Take note that the other side has gone: its requests are cancelled, and who waits for it is told."""
+        with self._changing:
+            calls, self._open = list(self._open.values()), {}
+            futures = self._waiting.close()
+        for call in calls:
+            call.cancel()
+        for future in futures:
+            with contextlib.suppress(InvalidStateError):
+                future.set_exception(DriverUnavailable("the other side has gone"))
+
+
+class Peer(Talk):
+    """The other side of a stream. `write` takes bytes and says how many it took, as `os.write` does."""
+
+    def __init__(
+        self,
+        incoming: int,
+        write: Callable[[memoryview], int | None],
+        owner: Owner,
+        *,
+        framing: Framing | None = None,
+        batches: bool = False,
+        cancels: str = "",
+    ) -> None:
+        super().__init__(owner, cancels=cancels)
+        self._incoming, self._write = incoming, write
+        self._framing = framing or Lines()
+        self._reader = Reader(self._framing, batches=batches)
+        self._writing = threading.Lock()
+        self._waking = threading.RLock()  # A signal may call `stop` at any moment.
+        self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._is_over = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is read or written any more."""
+        return self._is_over
+
+    # -- what comes ------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Read until the other side ends, or `stop`. Whoever waits for an answer then is told that none comes."""
+        looking = select.poll()
+        for descriptor in (self._incoming, self._wake[0]):
+            looking.register(descriptor, select.POLLIN)
+        try:
+            while not self._is_over:
+                ready = {descriptor for descriptor, _ in looking.poll()}
+                if self._is_over or self._incoming not in ready:
+                    continue
+                chunk = self._read()
+                if chunk == b"":
+                    break
+                for each in self._reader.feed(chunk or b""):
+                    self.take(each, self._send)
+            for each in () if self._is_over else self._reader.close():
+                self.take(each, self._send)
+        finally:
+            self._close_all()
+
+    def stop(self) -> None:
+        """Have `run` return. From any thread."""
+        self._is_over = True
+        with self._waking, contextlib.suppress(OSError):  # It is full of earlier calls, or `run` has returned.
+            os.write(self._wake[1], b"\0")
+
+    def _read(self) -> bytes | None:
+        try:
+            return os.read(self._incoming, CHUNK_BYTES)
+        except BlockingIOError:
+            return None
+        except OSError:  # Reset, or a terminal that hung up.
+            return b""
+
+    def _close_all(self) -> None:
+        self._is_over = True
+        self.end()
+        with self._waking:
+            for descriptor in self._wake:
+                os.close(descriptor)
+            self._wake = (-1, -1)
+
+    # -- what goes -------------------------------------------------------------------------------------------------
+
+    def ask(self, method: str, params: Params = None) -> Asked:
+        """Ask the other side. Not to be waited for by the thread that reads."""
+        return self.ask_by(self._send, method, params)
 
     def tell(self, method: str, params: Params = None) -> bool:
         """Send a notification; say whether it could be sent."""

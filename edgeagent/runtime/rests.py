@@ -6,6 +6,7 @@ kind, size and digest are told: losing a file costs the rest of one result.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import re
 import threading
@@ -113,6 +114,17 @@ class KeptResults:
                         value = read_json(event.value) if event.value.startswith('"') else event.value
                         return str(value)
         return ""
+
+
+def kept_bytes(directory: Path, effect_id: int, digest: str, most: int) -> bytes | None:
+    """Bytes of a result by their SHA-256 in hexadecimal; None where they are not kept, or are more than `most`."""
+    with suppress(OSError):
+        for path in kept_in(directory):
+            if effect_of(path) != effect_id or path.suffix != ".bin" or path.stat().st_size > most:
+                continue
+            if hashlib.sha256(content := path.read_bytes()).hexdigest() == digest:
+                return content
+    return None
 
 
 def effect_of(path: Path) -> int:

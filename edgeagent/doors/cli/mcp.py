@@ -10,7 +10,6 @@ import click
 
 from edgeagent.doors.cli.options import model_options
 from edgeagent.doors.cli.printed import prints_told
-from edgeagent.doors.cli.terminal import tell
 from edgeagent.doors.stdio import stdio_kept
 from edgeagent.errors import ConfigError, ExitCode
 
@@ -35,7 +34,7 @@ def mcp(agent: str, **options: Any) -> int:
     if not file.is_file():
         raise ConfigError(f"{file}: no such agent file; give FILE.py or FILE.py:NAME")
     with stdio_kept() as (incoming, write), prints_told():
-        door = McpDoor(agent, options, incoming, write, lambda text: tell(f"edgeagent: {text}", err=True))
+        door = McpDoor(agent, options, incoming, write)
         before = {each: signal.signal(each, lambda *_: door.stop()) for each in (signal.SIGTERM, signal.SIGINT)}
         try:
             door.run()

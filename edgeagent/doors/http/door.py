@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -25,6 +26,8 @@ from edgeagent.doors.http.routes import Router
 from edgeagent.doors.http.server import Server, Where, sockets_for, tls_of
 from edgeagent.doors.http.sessions import Served, Sessions
 from edgeagent.doors.http.wire import WireLimits
+from edgeagent.doors.mcp.http import McpRoutes
+from edgeagent.doors.mcp.offered import Source
 from edgeagent.errors import ConfigError
 from edgeagent.runtime.attached import Attached
 from edgeagent.runtime.bare import Bare
@@ -44,6 +47,8 @@ FREE_BYTES_MIN = 16 << 20
 """With less on the disk a trace may soon take no record, so no new word is sent here."""
 
 BEAT_S = 2.0
+ROWS_S = 30.0
+"""The event loop has answered by then, also on a busy machine."""
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,7 +139,8 @@ class HttpDoor:
         self.bare = Bare(self._model, opening.root)
         openai = OpenAi(sessions, self.bare, self.places, self.metrics, self._model.settings.temperature)
         devices = Devices(sessions)
-        more = (*openai.table(), *Page(self.gate, logins).routes)
+        self.mcp = McpRoutes(lambda: list(sessions.agents), self._source, self.places)
+        more = (*openai.table(), *self.mcp.table(), *Page(self.gate, logins).routes)
         api = Api(sessions, self.metrics, self.places, self._why_not_ready, devices, more)
         self.sessions, self.routes = sessions, api.routes
         requests = [
@@ -142,7 +148,7 @@ class HttpDoor:
             for each in agents.values()
         ]
         self._reload = Reload(
-            requests, self._model, opening.root, lambda: list(self._service.sessions.values()), self._use
+            requests, self._model, opening.root, lambda: [*self._service.sessions.values(), *self.mcp.talks], self._use
         )
         router = Router(api.routes, self.gate, self._told)
         self.server = server = Server(router.answer, opening.limits)
@@ -163,11 +169,29 @@ class HttpDoor:
             beating.cancel()
             sessions.end_streams()
             devices.end_streams()
+            self.mcp.end_streams()
             await server.leave()
+            await self.mcp.close()
             await sessions.close()
             await asyncio.to_thread(openai.close)
             await asyncio.to_thread(self._service.close)
             await asyncio.to_thread(self._reload.close)
+
+    def _source(self, who: str, agent: str) -> Source:
+        """How a client of MCP has sessions opened; it may read those of its key."""
+        served, root, loop = self.sessions.agents[agent], self._opening.root, self._loop
+        assert loop is not None, "set when it runs"
+
+        async def rows() -> list[dict[str, Any]]:
+            return [each for each in self.sessions.rows(who) if each["agent"] == agent]
+
+        def others() -> list[dict[str, Any]]:
+            return asyncio.run_coroutine_threadsafe(rows(), loop).result(ROWS_S)
+
+        request = OpenRequest(
+            agent=served.agent, spec=served.spec, config=self._opening.config, taken=served.taken, state=root
+        )
+        return Source(agent, request, self._service.model, root, others)
 
     def reload(self) -> list[str]:
         """Take what the operator's files say now; return what is to be told. From any thread but the loop's."""

@@ -6,59 +6,93 @@ model, which is loaded when something is said to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from edgeagent.core.agent import Agent, Tool
 from edgeagent.core.names import writable
 from edgeagent.core.values import canonical_json
+from edgeagent.doors.mcp.content import BLOBS_BYTES_MAX, told_failure, told_result
+from edgeagent.doors.mcp.watched import Client, Watched
 from edgeagent.driver.peer import Call
-from edgeagent.runtime.answer import Answer, Called
+from edgeagent.errors import EdgeAgentError
+from edgeagent.runtime.answer import Answer
 from edgeagent.runtime.dictated import Dictation
-from edgeagent.runtime.door import Door
+from edgeagent.runtime.folder import TRACE_NAME, find_directory
 from edgeagent.runtime.golden import story
+from edgeagent.runtime.model import Model
 from edgeagent.runtime.open import OpenRequest, open_session
 from edgeagent.runtime.recording import load_recording, records_of
+from edgeagent.runtime.rests import kept_bytes
 from edgeagent.runtime.session import Session
-from edgeagent.runtime.wiring import agent_path
 
 DOOR = "mcp"
 
-TRACE = "edgeagent://trace/"
-"""How the URI of a session's trace begins."""
+TRACE, SESSION = "edgeagent://trace/", "edgeagent://session/"
+"""How the URIs of a session's trace and of what is known of it begin."""
+
+TRACE_CHARS_MAX = 1 << 20
+"""The most of a trace that is read at once: its end."""
 
 LOOKED_UP = "the client calls {tool}"
 """What stands in the place of a user's words: nothing of the call, since none of it is a user's."""
+
+COMPLETED_MAX = 100
+"""Values of a completion, as the protocol bounds them."""
+
+
+class Source(msgspec.Struct, frozen=True):
+    """An agent, and how sessions of it are opened. A `model` that is given is loaded already, and stays so.
+
+    `name` is what the tool is called after by which the agent is asked. `others` gives the sessions, besides a client's
+    own, that it may read: rows with an `id` and a `title`. Any thread calls it.
+    """
+
+    name: str
+    request: OpenRequest
+    model: Model | None = None
+    root: Path | None = None
+    others: Callable[[], list[dict[str, Any]]] = list
+
+    @property
+    def ask_name(self) -> str:
+        """The tool by which something is said to the agent."""
+        return writable(f"ask_{self.name}")
 
 
 class Offered:
     """One agent, for one client."""
 
-    def __init__(self, agent: str, options: Mapping[str, Any], door: Door, tell: Callable[[str], None]) -> None:
-        self._spec, self._options, self._door, self._tell = agent, options, door, tell
+    def __init__(self, source: Source, client: Client) -> None:
+        self._source, self.ask_name = source, source.ask_name
         self._opened: dict[str, Session] = {}
         self._dictation = Dictation()
-
-    @property
-    def ask_name(self) -> str:
-        """The tool by which something is said to the agent; named after its file, so that nothing must be loaded."""
-        return writable(f"ask_{agent_path(self._spec).stem}")
+        self._calls_door, self._talk_door = Watched(client), Watched(client)
 
     @cached_property
     def _calls(self) -> Session:
-        options = {key: each for key, each in self._options.items() if key in ("state", "config", "seed")}
-        asked = OpenRequest(agent=self._spec, door=DOOR, **options)
-        return self._kept("calls", open_session(asked, self._door, self._dictation))
+        asked = self._source.request
+        names = ("agent", "spec", "taken", "state", "config", "seed")
+        request = OpenRequest(door=DOOR, **{name: getattr(asked, name) for name in names})
+        return self._kept("calls", open_session(request, self._calls_door, self._dictation))
 
     @cached_property
     def _talk(self) -> Session:
-        asked = OpenRequest(agent=self._spec, door=DOOR, **self._options)
-        return self._kept("words", open_session(asked, self._door))
+        request = msgspec.structs.replace(self._source.request, door=DOOR)
+        return self._kept("words", open_session(request, self._talk_door, self._source.model))
 
     def _kept(self, name: str, session: Session) -> Session:
         self._opened[name] = session
         return session
+
+    @property
+    def talk(self) -> Session | None:
+        """The session in which the model is asked, once there is one."""
+        return self._opened.get("words")
 
     def close(self) -> None:
         """Close the sessions."""
@@ -74,50 +108,108 @@ class Offered:
 
     def call(self, call: Call, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Have a call made as if a model had written it."""
-        session = self._calls
+        session, door = self._calls, self._calls_door
         tool = _callable(session.agent).get(name)
         if tool is None:
             known = ", ".join((*_callable(session.agent), self.ask_name))
-            return _failed(f"there is no tool {name[:80]!r}; there are: {known}")
+            return told_failure(f"there is no tool {name[:80]!r}; there are: {known}")
         self._dictation.dictate(tool.written, arguments)
-        answer = self._said(session, call, LOOKED_UP.format(tool=tool.name))
+        answer = self._said(session, door, call, LOOKED_UP.format(tool=tool.name))
         ran = next((each for each in answer.calls if each.tool == tool.name), None)
-        return _failed(self._dictation.told or answer.text or answer.outcome.detail) if ran is None else _ran(ran)
+        if ran is None:
+            return told_failure(self._dictation.told or answer.text or answer.outcome.detail)
+        return told_result(ran, lambda digest: kept_bytes(session.directory, door.returned, digest, BLOBS_BYTES_MAX))
 
     def ask(self, call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
         """Say something to the agent."""
         text = arguments.get("text")
         if not isinstance(text, str) or not text.strip():
-            return _failed("text is missing: say what is to be done")
-        answer = self._said(self._talk, call, text)
+            return told_failure("text is missing: say what is to be done")
+        answer = self._said(self._talk, self._talk_door, call, text)
         told = {"content": [{"type": "text", "text": answer.text}]}
         return told if answer.outcome.kind in ("answered", "budget") else told | {"isError": True}
 
-    def _said(self, session: Session, call: Call, text: str) -> Answer:
-        call.on_cancel(lambda: session.cancel("cancelled by the client"))
-        return session.ask(text, by="client", door=DOOR)
+    def _said(self, session: Session, door: Watched, call: Call, text: str) -> Answer:
+        def cancel() -> None:
+            door.give_up()
+            session.cancel("cancelled by the client")
+
+        call.on_cancel(cancel)
+        with door.serving(call):
+            return session.ask(text, by="client", door=DOOR)
 
     def _told_asking(self, agent: Agent) -> dict[str, Any]:
         schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
-        about = f"Ask the agent {agent.name} in words; it may use its tools, and answers in words."
-        return {"name": self.ask_name, "description": about, "inputSchema": schema | {"additionalProperties": False}}
+        return {
+            "name": self.ask_name,
+            "description": f"Ask the agent {agent.name} in words; it may use its tools, and answers in words.",
+            "inputSchema": schema | {"additionalProperties": False},
+        }
+
+    # -- prompts ---------------------------------------------------------------------------------------------------
+
+    def prompts(self) -> list[dict[str, Any]]:
+        """What a person may begin with: something for this agent."""
+        about = f"Have something done by the agent {self._source.name}."
+        wanted = {"name": "text", "description": "What is to be done, in words.", "required": True}
+        return [{"name": self.ask_name, "description": about, "arguments": [wanted]}]
+
+    def prompt(self, name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        """The words of a prompt; None where there is none of that name, or its argument is missing."""
+        text = arguments.get("text")
+        if name != self.ask_name or not isinstance(text, str):
+            return None
+        words = f"Use the tool {self.ask_name} to have this done, with these very words as its text:\n\n{text}"
+        return {"messages": [{"role": "user", "content": {"type": "text", "text": words}}]}
 
     # -- resources -------------------------------------------------------------------------------------------------
 
+    def _rows(self) -> list[dict[str, Any]]:
+        """What is known of each session that may be read, the client's own first."""
+        own = [{"id": each.id, "title": name, "agent": each.agent.name} for name, each in self._opened.items()]
+        return own + self._source.others()
+
     def resources(self) -> list[dict[str, Any]]:
-        """The traces of what this client has done here."""
+        """Each session that may be read, and its trace."""
+        found = []
+        for row in self._rows():
+            name = f"{row['title'] or row['id']}"
+            found.append({"uri": TRACE + row["id"], "name": f"trace of {name}", "mimeType": "text/plain"})
+            found.append({"uri": SESSION + row["id"], "name": f"session {name}", "mimeType": "application/json"})
+        return found
+
+    def templates(self) -> list[dict[str, Any]]:
+        """The forms of their URIs."""
         return [
-            {"uri": TRACE + session.id, "name": f"trace of {name}", "mimeType": "text/plain"}
-            for name, session in self._opened.items()
+            {"uriTemplate": f"{TRACE}{{session}}", "name": "trace of a session", "mimeType": "text/plain"},
+            {"uriTemplate": f"{SESSION}{{session}}", "name": "session", "mimeType": "application/json"},
         ]
 
-    def read(self, uri: str) -> str | None:
-        """A trace, as lines; None for what is none of them."""
-        session = next((each for each in self._opened.values() if TRACE + each.id == uri), None)
-        if session is None:
-            return None
-        recording = load_recording(session.trace_path, session.agent)
-        return "".join(story(recording, records_of(session.trace_path)))
+    def completed(self, template: str, begun: str) -> list[str]:
+        """The sessions that may stand in a template, where this is how their ids begin."""
+        if template not in (each["uriTemplate"] for each in self.templates()):
+            return []
+        return [row["id"] for row in self._rows() if row["id"].startswith(begun)]
+
+    def read(self, uri: str) -> dict[str, Any] | None:
+        """A resource; None for what is none, or not this client's."""
+        rows = {row["id"]: row for row in self._rows()}
+        if (row := rows.get(uri.removeprefix(SESSION))) is not None and uri.startswith(SESSION):
+            return {"uri": uri, "mimeType": "application/json", "text": canonical_json(row)}
+        if uri.startswith(TRACE) and (name := uri.removeprefix(TRACE)) in rows:
+            return {"uri": uri, "mimeType": "text/plain", "text": self._trace(name)}
+        return None
+
+    def _trace(self, name: str) -> str:
+        own = next((each for each in self._opened.values() if each.id == name), None)
+        agent = own.agent if own is not None else self._source.request.agent
+        if own is None and self._source.root is None:
+            raise EdgeAgentError("its trace is not kept here")
+        directory = own.directory if own is not None else find_directory(self._source.root, name)  # type: ignore[arg-type]
+        path = directory / TRACE_NAME
+        text = "".join(story(load_recording(path, agent), records_of(path)))
+        cut = len(text) - TRACE_CHARS_MAX
+        return text if cut <= 0 else f"... {cut} characters before this are not shown\n{text[cut:]}"
 
 
 def _callable(agent: Agent) -> dict[str, Tool]:
@@ -133,16 +225,3 @@ def _told(tool: Tool) -> dict[str, Any]:
         "inputSchema": tool.parameters.schema,
         "annotations": hints | {"idempotentHint": tool.idempotent},
     }
-
-
-def _ran(called: Called) -> dict[str, Any]:
-    if called.error:
-        return _failed(called.error)
-    result = called.result
-    text = result if isinstance(result, str) else canonical_json(result)
-    told: dict[str, Any] = {"content": [{"type": "text", "text": called.unshown or text}]}
-    return told | {"structuredContent": result} if isinstance(result, dict) else told
-
-
-def _failed(why: str) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": why}], "isError": True}

@@ -14,44 +14,11 @@ pytest.importorskip("mcp", reason="the MCP SDK is missing, so clients were NOT t
 
 from mcp import ClientSession, StdioServerParameters, stdio_client, types  # after the skip
 
+from tests.doors.mcp.garden import AGENT
+
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore")]
 
 ROOT = Path(__file__).parents[3]
-
-AGENT = '''
-from pathlib import Path
-from typing import Annotated, Literal
-
-from edgeagent import Agent, FromUser, tool
-from edgeagent.policy.rules import at_most
-
-HERE = Path(__file__).parent
-
-
-@tool(idempotent=False, effect="write", confirm=True)
-def set_valve(valve: Literal["north", "south"], seconds: int) -> str:
-    """Open a valve for some seconds."""
-    with (HERE / "effects").open("a") as file:
-        file.write(f"{valve} {seconds}\\n")
-    return f"{valve} is open for {seconds} s"
-
-
-@tool(idempotent=True, effect="read")
-def read_sensor(sensor: Literal["soil", "air"]) -> dict:
-    """Read a sensor."""
-    print("this must not be on the line")
-    return {"sensor": sensor, "percent": 41}
-
-
-@tool(idempotent=True, effect="read")
-def find(words: Annotated[str, FromUser()]) -> str:
-    """Find what the user named."""
-    return words
-
-
-RULES = [at_most(2, "set_valve", per="session", because="twice is enough")]
-agent = Agent("garden", "You water a garden.", (set_valve, read_sensor, find), policies=RULES)
-'''
 
 
 def drive(folder, do, *, says=None, answers=("Forty-one percent.",)):
@@ -155,7 +122,7 @@ def test_the_agent_is_asked_in_words(tmp_path):
 def test_every_call_stands_in_a_trace_that_can_be_read(tmp_path):
     async def read(client):
         await client.call_tool("read_sensor", {"sensor": "air"})
-        [found] = (await client.list_resources()).resources
+        [found] = [each for each in (await client.list_resources()).resources if "trace" in each.name]
         return (await client.read_resource(found.uri)).contents[0].text
 
     told, _ = drive(tmp_path, read)
