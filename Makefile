@@ -33,11 +33,11 @@ demo: $(READY) ## Set everything up and run the main job on the real model
 	@$(PY) -m examples.demo
 
 quick: $(READY) ## Every test that needs no model; under a minute on two cores
-	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device --ignore=tests/web -m "not model and not slow and not long"
+	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device --ignore=tests/web -m "not model and not slow and not long and not deep"
 
 test: $(READY) ## Set everything up and run the tests
 	@$(PY) -m edgeagent model pull smollm2
-	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device --ignore=tests/web -m "not slow"
+	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device --ignore=tests/web -m "not slow and not deep"
 
 test-gbnf: $(READY) ## The tests that need the model once more, held by llama.cpp's own grammars
 	@$(PY) -m edgeagent model pull smollm2
@@ -83,7 +83,7 @@ agentdojo: $(READY) ## Attack the rules with AgentDojo's 609 pairs and our own 2
 
 test-slow: $(READY) ## The long runs: of the property tests, and of the model
 	@$(PY) -m edgeagent model pull smollm2
-	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device --ignore=tests/web --hypothesis-profile wide -m slow
+	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device --ignore=tests/web --hypothesis-profile wide -m "slow or deep"
 
 crash-test: $(READY) ## Kill, cut, flip and starve sessions in some 40,000 ways; the last line counts
 	@$(PY) -m tests.crash

@@ -14,6 +14,7 @@ def test_sessions_of_three_agents_lose_and_repeat_nothing_when_they_are_killed(t
 
 
 @pytest.mark.model
+@pytest.mark.deep
 def test_sessions_that_share_one_loaded_model_are_served_in_turns_and_survive_a_kill(tmp_path, smollm2):
     figures = serve.run(tmp_path, 6, 1, 1, str(smollm2))
     assert (figures["answers"], figures["killed"]) == (6, 1)

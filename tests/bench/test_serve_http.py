@@ -10,6 +10,7 @@ from tests.doors.http.serving import serving
 
 
 @pytest.mark.parametrize(("model", "more"), [("garden", None), ("garden:model", {"max_tokens": 8})])
+@pytest.mark.deep
 def test_fifty_clients_are_answered_or_told_when_to_come_again(tmp_path, monkeypatch, model, more):
     monkeypatch.setattr(serve_http, "WAIT_MAX_S", 0.05)
     with serving(tmp_path, model=Script(("Good day.",) * 200), keys=None) as server:

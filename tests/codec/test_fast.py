@@ -113,6 +113,7 @@ LAST = {
 )
 @settings(max_examples=200)
 @given(chosen=st.data())
+@pytest.mark.deep
 def test_fast_and_slow_are_the_same(kind, templates, chosen):
     one = st.one_of(*map(formed, templates), st.sampled_from(TORN))
     named = st.sampled_from([b"", b"", b"event: a\n", b"event: error\n"])

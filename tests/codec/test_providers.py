@@ -173,6 +173,7 @@ CHAT = (
         ("chat", CHAT, "I look.", ""),
     ],
 )
+@pytest.mark.deep
 def test_a_providers_stream_is_read_to_one_reply_however_it_is_cut(api, body, text, reasoning):
     whole = read(APIS[api].reading(), [body])
     reply = whole[1]

@@ -119,8 +119,8 @@ def test_byte_by_byte_it_is_the_same(file):
     assert read(api, [bytes([each]) for each in body]) == read(api, [body])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("file", STREAMS, ids=named)
+@pytest.mark.deep
 def test_every_cut_gives_one_result(file):
     body, api = file.read_bytes(), file.name.split("-")[1]
     expected = read(api, [body])
@@ -147,8 +147,8 @@ def test_any_cuts_give_one_result(data):
     assert read(api, cut(body, places)) == read(api, [body])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("file", STREAMS, ids=named)
+@pytest.mark.deep
 def test_stream_that_breaks_off_is_a_failure_or_the_whole(file):
     """Never a part of a reply that passes for all of it; llama-cpp-python's and others' ends count without `[DONE]`."""
     body, api = file.read_bytes(), file.name.split("-")[1]

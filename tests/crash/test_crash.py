@@ -11,6 +11,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.crash.cases import groups  # the path above makes it importable
 
+SHOWN = ("killed", "power cut", "heads")
+"""What every test run shows; the rest waits for `make test-slow`."""
+
 EVERY = {
     "cuts and tails": 5,
     "flipped bits": 5,
@@ -29,7 +32,9 @@ EVERY = {
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize(
+    "name", [name if name in SHOWN else pytest.param(name, marks=pytest.mark.deep) for name in EVERY]
+)
 def test_no_crash_loses_what_was_promised_or_repeats_what_must_not_be(name: str, tmp_path: Path) -> None:
     outcomes = list(groups(tmp_path, EVERY[name])[name]())
     assert outcomes

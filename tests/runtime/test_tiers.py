@@ -169,7 +169,7 @@ def test_check_tells_which_models_are_asked_for_what(tmp_path):
 
 
 @pytest.mark.model
-@pytest.mark.long
+@pytest.mark.deep
 def test_weights_here_judge_what_is_planned_for_a_model_elsewhere(tmp_path, smollm2):
     call = '{"name": "depth", "arguments": {}}'
     with peer(saying(call)) as served:

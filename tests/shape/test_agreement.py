@@ -17,6 +17,8 @@ from edgeagent.shape.pointer import Document
 from edgeagent.shape.types import Shape, shape_of
 from tests.shape.generated import TYPES, values
 
+pytestmark = pytest.mark.long
+
 QUIET = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 
 

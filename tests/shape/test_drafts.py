@@ -259,6 +259,7 @@ def test_a_refusal_names_the_place_and_what_was_found(value: Any, reason: str) -
         made.parameters.decode(value)
 
 
+@pytest.mark.deep
 def test_the_decoder_never_accepts_what_the_official_suite_rejects() -> None:
     try:
         tests = draft_suite.suite()

@@ -158,6 +158,7 @@ def test_caches_yield_where_no_more_files_can_be_made(tmp_path: Path) -> None:
     assert kept(tmp_path) == {"c", "d"}  # One for the file, and one for the name that is kept for the next trace.
 
 
+@pytest.mark.deep
 def test_names_are_kept_for_traces_too(tmp_path: Path) -> None:
     disk = YieldingDisk(tmp_path, KINDS, FREE, under=Small(tmp_path, 100_000 * KB, names=140))
     keep(disk, *(str(n) for n in range(130)), size=KB)

@@ -20,7 +20,7 @@ pytest.importorskip(
 
 from acp import PROTOCOL_VERSION, RequestError, schema, spawn_agent_process, text_block  # after the skip
 
-pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::UserWarning", "ignore::ResourceWarning")]
+pytestmark = [pytest.mark.deep, pytest.mark.filterwarnings("ignore::UserWarning", "ignore::ResourceWarning")]
 
 SOON = 60.0
 

@@ -17,6 +17,8 @@ from edgeagent.doors.http.client import Client, Sent, events_in, read_at
 from edgeagent.errors import ConfigError, PeerMisbehaved
 from tests.doors.http.serving import ANNE, serving
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[3]
 ORDER = "Open north for 30 seconds."
 KEYED = {"ANNES_KEY": ANNE}

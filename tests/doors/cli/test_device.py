@@ -170,6 +170,7 @@ def deaf() -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("leave", "options"), [(b"\x1c", []), (b"", ["--for", "1"])])
+@pytest.mark.deep
 def test_tio_178_a_device_that_does_not_read_can_be_left(deaf: str, leave: bytes, options: list[str]) -> None:
     code = "from edgeagent.doors.cli.console import console; console()"
     command = [sys.executable, "-c", code, deaf, *options]

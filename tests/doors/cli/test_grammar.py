@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[3]
 KEPT = ["gateway.gbnf", "gateway.lark", "greenhouse.gbnf", "greenhouse.lark"]
 

@@ -34,6 +34,7 @@ def test_a_request_becomes_a_typed_call_a_result_and_an_answer_and_replays(edgea
     assert (replayed.returncode, "identical" in replayed.stdout) == (0, True)
 
 
+@pytest.mark.deep
 def test_five_requests_in_one_session_decode_and_reuse_the_prefix(edgeagent, smollm2):
     rows = rows_of(edgeagent("chat", "--json", GREENHOUSE, stdin="\n".join(REQUESTS), timeout=300))
     called = [row["tool"] for row in rows if row.get("effect") == "CallTool"]
@@ -49,6 +50,7 @@ def test_five_requests_in_one_session_decode_and_reuse_the_prefix(edgeagent, smo
     assert "eval" in shown.stdout
 
 
+@pytest.mark.deep
 def test_the_same_seed_writes_the_same_text(edgeagent, smollm2):
     texts = []
     for _ in range(2):
@@ -81,6 +83,7 @@ def test_a_text_file_called_gguf_is_refused(edgeagent, tmp_path):
     assert "notes.gguf" in done.stderr
 
 
+@pytest.mark.deep
 def test_a_template_that_loops_for_ever_is_ended_and_said(edgeagent, smollm2, tmp_path):
     looping = tmp_path / "looping.gguf"
     looping.write_bytes(with_template(smollm2.read_bytes(), "{% for a in range(99999) %}{% for b in range(99999) %}x"))

@@ -17,6 +17,8 @@ from click.testing import CliRunner, Result
 from edgeagent.doors.cli.model import model
 from edgeagent.errors import ConfigError, EdgeAgentError, ExitCode, ModelError
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[3]
 
 

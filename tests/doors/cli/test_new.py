@@ -30,7 +30,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.long
+@pytest.mark.deep
 def test_what_is_written_passes_its_own_tests_and_makes_the_call(edgeagent, tmp_path, script):
     made = edgeagent("new", "garden-lamps")
     assert made.returncode == 0, made.stderr
@@ -46,6 +46,7 @@ def test_what_is_written_passes_its_own_tests_and_makes_the_call(edgeagent, tmp_
 
 
 @pytest.mark.model
+@pytest.mark.deep
 def test_what_is_written_gets_the_call_right_with_the_real_model(edgeagent, tmp_path, smollm2):
     edgeagent("new", "lamps")
     checked = edgeagent("check", "lamps/lamps.py", "--model", smollm2)

@@ -120,6 +120,7 @@ FAILURES = {
 }
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", FAILURES)
 def test_the_key_is_in_nothing_that_is_written_or_shown(tmp_path, forks, name):
     seen: list[str] = []

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 GREENHOUSE = Path(__file__).parents[3] / "examples" / "greenhouse.py"
 READ = {"name": "read_sensor", "arguments": {"sensor": "soil_moisture"}}
 SEND = {"name": "send_line", "arguments": {"line": "version"}}

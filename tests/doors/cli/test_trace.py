@@ -12,6 +12,8 @@ from edgeagent.core.events import ModelAnswered
 from edgeagent.core.values import Usage
 from edgeagent.doors.cli.trace import why
 
+pytestmark = pytest.mark.long
+
 GREENHOUSE = Path(__file__).parents[3] / "examples" / "greenhouse.py"
 READ = {"name": "read_sensor", "arguments": {"sensor": "soil_moisture"}}
 

@@ -35,6 +35,7 @@ Read the power meter
 """
 
 
+@pytest.mark.deep
 def test_each_request_is_judged_and_nothing_runs(edgeagent, smollm2, tmp_path):
     (tmp_path / "agent.py").write_text(AGENT)
     (tmp_path / "requests.txt").write_text(REQUESTS)

@@ -23,6 +23,7 @@ def answers(printed: str) -> list[dict]:
     return [{"text": r["text"], **{k: v for k, v in r["usage"].items() if k != "micros"}} for r in told]
 
 
+@pytest.mark.deep
 def test_text_after_resuming_is_that_of_the_uncut_session(edgeagent, smollm2, tmp_path):
     (tmp_path / "agent.py").write_text(AGENT)
     options = ("--model", smollm2, "--threads", 1, "--context-tokens", 512, "--json")

@@ -13,6 +13,8 @@ pytest.importorskip("serial", reason="pyserial is not installed: pip install edg
 from tests.doors.http.pty_device import PASSWORD, PtyDevice
 from tests.doors.http.serving import ANNE, BERT, parsed, serving
 
+pytestmark = pytest.mark.long
+
 WAIT_S = 120
 CALL = '{"name": "show_version", "arguments": {}}'
 PATH = "/api/agents/switches"

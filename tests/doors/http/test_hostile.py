@@ -63,7 +63,7 @@ class Story(threading.Thread):
 
 
 @pytest.mark.model
-@pytest.mark.long
+@pytest.mark.deep
 def test_while_a_model_writes_every_hostile_form_is_refused_and_the_answer_comes_whole(tmp_path, capsys):
     model = load_model(ModelSettings(name="smollm2"), shared=True)
     wrong, statuses = [], []

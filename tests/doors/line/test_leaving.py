@@ -47,6 +47,7 @@ def test_a_quiet_device_is_left_and_the_terminal_is_as_it_was(device: tuple[int,
         assert terminal.restored()
 
 
+@pytest.mark.deep
 def test_a_flood_on_a_terminal_that_is_stuck_is_left(device: tuple[int, str]) -> None:
     with at(device[1]) as terminal:
         flood(device[0])
@@ -56,6 +57,7 @@ def test_a_flood_on_a_terminal_that_is_stuck_is_left(device: tuple[int, str]) ->
         assert terminal.restored()
 
 
+@pytest.mark.deep
 def test_a_device_that_stopped_the_flow_is_left(device: tuple[int, str], tmp_path: Path) -> None:
     (tmp_path / "slow.toml").write_text('name = "slow"\nextends = "generic"\nwire = { flow = "xonxoff" }\n')
     with at(device[1], "--profile", str(tmp_path / "slow.toml")) as terminal:
@@ -98,6 +100,7 @@ def test_a_terminal_that_is_hung_up_ends_it(device: tuple[int, str]) -> None:
         terminal.left()
 
 
+@pytest.mark.deep
 def test_a_terminal_that_is_stuck_is_left_by_a_signal(device: tuple[int, str]) -> None:
     with at(device[1]) as terminal:
         flood(device[0])

@@ -25,6 +25,8 @@ from edgeagent.driver.bus.modbus import Expected, ModbusClient, ModbusDone, Modb
 from edgeagent.driver.bus.scpi import ScpiClient, ScpiDone, ScpiUnknown
 from edgeagent.driver.line.port import PortSettings, SerialPort
 
+pytestmark = pytest.mark.long
+
 Device = Callable[[Callable[[bytes], list[tuple[float, bytes]]]], SerialPort]
 
 
@@ -110,6 +112,7 @@ def instrument(*, echo: bool = False, confirms: bytes = b"", slow_s: float = 0.0
     return answers
 
 
+@pytest.mark.deep
 def test_pyvisa_py_376_the_answer_to_a_long_query_is_not_the_next_ones(device: Device) -> None:
     client = ScpiClient(device(instrument(slow_s=0.6)))
     assert isinstance(client.ask("*OPC?", 0.2), ScpiUnknown)
@@ -136,6 +139,7 @@ def test_pycqed_81_an_echo_is_not_an_answer(device: Device, known: bool) -> None
     assert client.ask("*OPC?") == ScpiDone("1")
 
 
+@pytest.mark.deep
 def test_an_answer_to_a_command_that_nobody_waits_for_is_not_the_next_ones(device: Device) -> None:
     """An instrument says OK to every command, and its profile does not know: before, or while, the next is asked."""
     for delay_s in (0.0, 0.1):
@@ -158,6 +162,7 @@ def test_an_answer_to_a_command_that_takes_long_is_not_the_next_ones(device: Dev
 
 
 @pytest.mark.parametrize("confirms", [b"", b"OK\n"])
+@pytest.mark.deep
 def test_an_echo_or_a_confirmation_is_not_the_late_answer(device: Device, confirms: bytes) -> None:
     """What comes at once ends no doubt about the answer that is missing."""
     client = ScpiClient(device(instrument(echo=True, confirms=confirms, slow_s=1.0)))
@@ -183,6 +188,7 @@ def test_a_write_that_is_put_off_or_lost_behind_a_gateway_is_unknown(device: Dev
     assert isinstance(client.read_holding(7, 1), ModbusRefused)
 
 
+@pytest.mark.deep
 def test_late_answers_to_several_registers_go_to_none_of_them(device: Device) -> None:
     delays = iter((0.9, 0.7, 0.5, 0.3, 0.0, 0.0))
     client = ModbusClient(device(lambda request: register(request, next(delays, 0.0))), timeout_s=0.2, late_s=2)

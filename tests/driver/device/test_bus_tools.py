@@ -271,6 +271,7 @@ class Loader:
         return {"fields": {"dropped": 3}} if asked.group == smp.STATISTICS else {"buf_size": 512}
 
 
+@pytest.mark.deep
 def test_an_image_is_uploaded_though_answers_are_lost_and_no_piece_is_written_twice(bench: Bench) -> None:
     image = os.urandom(3000)
     (bench.folder / "new.bin").write_bytes(image)

@@ -64,6 +64,7 @@ def bridge() -> Iterator[Bridge]:
     bridge.close()
 
 
+@pytest.mark.deep
 def test_ser2net_33_after_silence_twice_the_connection_is_made_anew(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,6 +94,7 @@ idempotent = true
 """
 
 
+@pytest.mark.deep
 def test_a_line_that_died_and_came_back_is_noted_in_the_result_of_the_call(bridge: Bridge, tmp_path: Path) -> None:
     bridge.connections.append(socket.socket())  # Every connection has a shell.
     (tmp_path / "sw.toml").write_text(SWITCH)

@@ -18,6 +18,8 @@ from edgeagent.driver.line.profile import load_profile
 from edgeagent.driver.unknown import CommandFailed, EffectUnknown
 from edgeagent.errors import DriverError, DriverUnavailable
 
+pytestmark = pytest.mark.long
+
 PROFILE = """
 name = "field-switch"
 extends = "generic"

@@ -20,6 +20,8 @@ from edgeagent.driver.device.listener import LINES_A_MINUTE_MAX, WakeLines
 from edgeagent.driver.line.outcome import Done
 from edgeagent.errors import ConfigError
 
+pytestmark = pytest.mark.long
+
 pytest.importorskip("serial", reason="pyserial is not installed: pip install edgeagent[serial]")
 ALARM = pattern(r"^ALARM \w+")
 

@@ -107,6 +107,7 @@ def was_decided(directory: Path) -> bool:
     return any(isinstance(record.event, ModelAnswered) for record in examine_file(directory / TRACE_NAME).records)
 
 
+@pytest.mark.deep
 def test_with_a_full_disk_nothing_is_typed_at_a_device_without_its_record(
     plant: tuple[Counted, Device], tmp_path: Path
 ) -> None:
@@ -133,6 +134,7 @@ def test_with_a_full_disk_nothing_is_typed_at_a_device_without_its_record(
 
 
 @pytest.mark.parametrize("torn", [0, 1, 9, 40])
+@pytest.mark.deep
 def test_a_trace_torn_in_the_middle_of_a_device_call_types_nothing_again(
     plant: tuple[Counted, Device], tmp_path: Path, torn: int
 ) -> None:

@@ -31,6 +31,8 @@ from edgeagent.driver.line.outcome import (
 from edgeagent.driver.line.port import PortSettings, SerialPort
 from edgeagent.driver.line.profile import load_profile
 
+pytestmark = pytest.mark.long
+
 pytest.importorskip("serial", reason="pyserial is not installed: pip install edgeagent[serial]")
 
 PROMPT = "root@board:~# "
@@ -155,6 +157,7 @@ def test_a_command_is_answered_with_its_output_and_status(board: Board, console:
     assert sent(console, "uname -sr") == Done("Linux 6.1")
 
 
+@pytest.mark.deep
 def test_labgrid_1749_a_lost_character_never_becomes_another_command(board: Board, console: Console) -> None:
     """`dmesg -n 1` arrived as `mesg -n 1`."""
     assert sent(console, "true") == Done("")
@@ -285,6 +288,7 @@ def test_an_end_that_comes_late_frees_the_console(board: Board, console: Console
     assert sent(console, "next") == Done("")
 
 
+@pytest.mark.deep
 def test_a_late_end_is_not_taken_for_the_next_commands(board: Board, console: Console) -> None:
     assert sent(console, "one") == Done("")
     end = re.findall(r'echo "(\w+)""(\w+)" \$\?', board.executed[-1])[0]

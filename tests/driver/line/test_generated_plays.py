@@ -22,6 +22,7 @@ PLAYS_ALL = 10_000
 FOUND_WITHIN = 400
 
 
+@pytest.mark.deep
 def test_no_generated_device_breaks_a_law() -> None:
     assert first_violation(PLAYS) == ""
 

@@ -75,8 +75,8 @@ def test_a_device_whose_bytes_come_one_by_one_changes_nothing(file: Path) -> Non
     assert problems(file, cut=ONE_BY_ONE) == []
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("file", PLAYS, ids=lambda file: file.stem)
+@pytest.mark.deep
 def test_where_the_bytes_are_cut_changes_nothing(file: Path) -> None:
     for cut in range(1 + PLAYS.index(file) % STRIDE, played(file)[1].printed, STRIDE):
         assert problems(file, cut) == [], f"cut at byte {cut}"

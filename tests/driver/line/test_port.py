@@ -25,6 +25,8 @@ from edgeagent.driver.line.identity import PortFound, locate
 from edgeagent.driver.line.port import LinkLost, PortBusy, PortSettings, SerialPort
 from edgeagent.errors import ConfigError, DriverUnavailable
 
+pytestmark = pytest.mark.long
+
 serial = pytest.importorskip("serial", reason="pyserial is not installed: pip install edgeagent[serial]")
 ROOT = Path(__file__).parents[3]
 

@@ -27,6 +27,7 @@ SHORTEST_MAX = 400
 
 
 @pytest.mark.parametrize("kind", ["llguidance", "gbnf"])
+@pytest.mark.deep
 def test_every_type_has_a_short_end(engine: Engine, grammars: Grammars, kind: GrammarEngine) -> None:
     ours = grammars if kind == "llguidance" else Grammars(engine, kind)
 

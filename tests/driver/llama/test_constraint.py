@@ -101,6 +101,7 @@ def test_both_engines_write_within_the_grammar(engine: Engine, grammars: Grammar
     "text",
     ["", "root ::= (", "start: (", 'root ::= "a" undefined', "start: nowhere", "\x00", "root_x ::= [0-9", "x" * 1000],
 )
+@pytest.mark.deep
 def test_a_malformed_grammar_is_an_error(engine: Engine, kind: str, text: str) -> None:
     # llama-cpp-python's own path ends the process here, or goes on without any constraint.
     with pytest.raises(GrammarError):

@@ -60,6 +60,7 @@ def test_every_request_becomes_a_whole_call(write: Write, greenhouse: SimpleName
         assert is_call(done.text, greenhouse)
 
 
+@pytest.mark.deep
 def test_the_next_request_evaluates_nothing_of_the_shared_prefix(
     engine: Engine, calls: Compiled, greenhouse: SimpleNamespace
 ) -> None:
@@ -101,6 +102,7 @@ NEAR_TIE = 0.25
 evaluates in one pass (a batch of one is another kernel than a batch of several)."""
 
 
+@pytest.mark.deep
 def test_the_same_call_without_forcing(engine: Engine, write: Write, greenhouse: SimpleNamespace) -> None:
     # sglang#2045: jump-forward on and off gave different texts.
     for request in greenhouse.REQUESTS[:4]:
@@ -131,6 +133,7 @@ def test_the_same_call_from_a_cold_and_from_a_warm_memory(
     assert [write(request).text for request in greenhouse.REQUESTS] == cold
 
 
+@pytest.mark.deep
 def test_the_same_call_after_a_restart(smollm2: Path, cache: Path, write: Write, greenhouse: SimpleNamespace) -> None:
     request = greenhouse.REQUESTS[3]
     mine = write(request).text
@@ -152,6 +155,7 @@ def test_a_seed_draws_the_same_text_again(engine: Engine, write: Write, greenhou
     assert is_call(first, greenhouse)
 
 
+@pytest.mark.deep
 def test_no_limit_cuts_a_call(engine: Engine, calls: Compiled, write: Write, greenhouse: SimpleNamespace) -> None:
     shortest = calls.shortest
     assert shortest is not None
@@ -204,6 +208,7 @@ def test_below_the_shortest_call_nothing_is_written(calls: Compiled, write: Writ
     ],
     ids=["a long list", "a long string", "a pattern", "a recursive type"],
 )
+@pytest.mark.deep
 def test_no_limit_cuts_a_value(engine: Engine, grammars: Grammars, schema: dict[str, object]) -> None:
     grammar = grammars.compile(value_grammar(schema))
     shortest = grammar.shortest

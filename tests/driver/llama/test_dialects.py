@@ -80,6 +80,7 @@ def test_a_trigger_that_is_one_special_token_is_written_as_that_token(engine, ki
     assert held.accepted([mark, *words], end=False) == 1
 
 
+@pytest.mark.deep
 def test_a_drawn_text_of_words_and_calls_is_always_readable(smollm2):
     driver = LlamaDriver.load(smollm2, AGENT, threads=1, temperature=1.5)
     texts = [answer(driver, f"{n}. Call send_line.", max_tokens=24).text for n in range(3)]
@@ -87,6 +88,7 @@ def test_a_drawn_text_of_words_and_calls_is_always_readable(smollm2):
     assert all(isinstance(HERMES.read(text), Calls | Answer) for text in texts), texts
 
 
+@pytest.mark.deep
 def test_an_agent_without_tools_talks_in_any_dialect(smollm2):
     driver = LlamaDriver.load(smollm2, Agent(name="talker", dialect=HERMES), n_ctx=512, threads=1)
     event = answer(driver, "Say hello.", choice="answer", tools=(), max_tokens=5)

@@ -77,6 +77,7 @@ def test_what_the_model_copies_is_evaluated_along(engine: Engine, calls: Compile
 
 
 @pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.deep
 def test_guessed_or_not_the_text_is_the_same(
     engine: Engine, calls: Compiled, asked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

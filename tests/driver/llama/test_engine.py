@@ -30,11 +30,13 @@ def tokens_of(engine: Engine, count: int, text: str = STORY) -> list[int]:
     return tokens[:count]
 
 
+@pytest.mark.deep
 def test_a_prompt_that_grew_is_evaluated_from_where_it_grew(engine: Engine) -> None:
     first = tokens_of(engine, 100)
     assert (engine.prefill(first).reused, engine.prefill([*first, 5, 6, 7]).reused) == (0, 100)
 
 
+@pytest.mark.deep
 def test_a_shared_prefix_gives_the_logits_of_a_fresh_run(engine: Engine) -> None:
     prefix = tokens_of(engine, 2 * BATCH_TOKENS)
     mine, other = [*prefix, *tokens_of(engine, 9)], [*prefix, *tokens_of(engine, 30, STORY[100:])]
@@ -54,6 +56,7 @@ def test_the_same_prompt_again_evaluates_two_tokens_and_has_the_same_logits(engi
     assert np.array_equal(engine.logits(), fresh)
 
 
+@pytest.mark.deep
 def test_a_prompt_that_grew_by_one_token_has_the_logits_of_a_fresh_one(engine: Engine) -> None:
     tokens = tokens_of(engine, 50)
     engine.prefill(tokens)
@@ -73,6 +76,7 @@ def batches(monkeypatch):
 
 
 @pytest.mark.parametrize("beyond", [1, 2, 63, 64, 65, 66, 127, 129])
+@pytest.mark.deep
 def test_no_batch_is_of_one_token_where_there_are_two(engine: Engine, batches: list[int], beyond: int) -> None:
     engine.prefill(tokens_of(engine, 40))
     engine.prefill(tokens_of(engine, 40 + beyond))
@@ -96,6 +100,7 @@ def test_a_shorter_prompt_cuts_the_memory(engine: Engine) -> None:
     assert engine.kept() == tokens[:20]
 
 
+@pytest.mark.deep
 def test_the_513th_token_of_512_is_a_clean_result(smollm2: Path, cache: Path) -> None:
     engine = Engine.load(smollm2, n_ctx=512, threads=1, cache=cache)
     tokens = tokens_of(engine, 350) + tokens_of(engine, 163)
@@ -260,6 +265,7 @@ def test_what_a_text_begins_with_stays_and_is_not_evaluated_again(wide):
     assert wide.score_beside(texts) == pytest.approx(first, abs=0.5)
 
 
+@pytest.mark.deep
 def test_a_conversation_that_needs_the_room_takes_it_back(wide):
     wide.forget()
     assert wide.score_beside(beside(wide, (STORY[:400], " Yes."), (STORY[:300], " No."))) is not None
@@ -267,6 +273,7 @@ def test_a_conversation_that_needs_the_room_takes_it_back(wide):
     assert wide.kept(1) == wide.kept(2) == []
 
 
+@pytest.mark.deep
 def test_texts_that_are_not_asked_for_give_way_to_those_that_are(wide):
     wide.forget()
     wide.prefill(tokens_of(wide, 350))
@@ -276,6 +283,7 @@ def test_texts_that_are_not_asked_for_give_way_to_those_that_are(wide):
     assert wide.kept(1) == [] and len(wide.kept()) == 350
 
 
+@pytest.mark.deep
 def test_without_room_or_time_nothing_is_judged_and_nothing_is_left(wide):
     wide.forget()
     wide.prefill(tokens_of(wide, 350) + tokens_of(wide, 150))
@@ -329,6 +337,7 @@ def test_nothing_of_what_was_compared_stays_and_writing_goes_on(wide):
     np.testing.assert_allclose(wide.logits(), before, atol=0.5)
 
 
+@pytest.mark.deep
 def test_values_are_not_compared_without_room_or_time(wide):
     wide.forget()
     prefix = tokens_of(wide, 350) + tokens_of(wide, 155)

@@ -78,6 +78,7 @@ def test_only_tools_of_the_ask_are_chosen(wide, template):
     assert [name for name, _ in chosen.scores] == ["notify", "send_line"]
 
 
+@pytest.mark.deep
 def test_forty_tools_that_fit_alike_are_compared_by_the_dozen(wide, template):
     wide.forget()
     chosen = choose(scorer_of(MANY, wide, template), MANY, "Please do the same.")
@@ -134,6 +135,7 @@ def test_of_too_many_texts_the_one_not_asked_for_longest_gives_its_place(smollm2
     assert set(together) == {"a", "b", "c", "d"}
 
 
+@pytest.mark.deep
 def test_small_talk_is_answered_in_words_and_what_was_needed_for_a_call_is_told(smollm2):
     driver = LlamaDriver.load(smollm2, AGENT, threads=1)
     talk, wish = (

@@ -200,6 +200,7 @@ def test_of_damaged_texts_none_is_restored(wide: Engine, store: KvStore) -> None
     assert wide.kept(1) == wide.kept(2) == []
 
 
+@pytest.mark.deep
 def test_texts_that_have_no_room_beside_the_conversation_are_left_out(wide: Engine, store: KvStore) -> None:
     saved_beside(wide, store)
     long = prompt(wide, 160) + prompt(wide, 80)

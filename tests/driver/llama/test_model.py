@@ -138,6 +138,7 @@ def test_an_agent_that_does_not_fit_into_the_window_is_refused_when_it_is_loaded
         LlamaDriver.load(smollm2, wide, n_ctx=512, threads=1)
 
 
+@pytest.mark.deep
 def test_a_template_that_puts_the_system_text_into_the_first_words_serves_too(smollm2, monkeypatch):
     monkeypatch.setattr(Engine, "template", builtin_template("gemma3"))
     driver = LlamaDriver.load(smollm2, AGENT, threads=1)
@@ -155,6 +156,7 @@ TURNS = (
 
 
 @pytest.mark.parametrize("opening", [REFUSES, DROPS])
+@pytest.mark.deep
 def test_a_template_without_system_messages_has_the_system_text_before_the_first_words(smollm2, monkeypatch, opening):
     monkeypatch.setattr(Engine, "template", opening + TURNS)
     driver = LlamaDriver.load(smollm2, AGENT, threads=1)
@@ -174,6 +176,7 @@ def test_an_agent_without_tools_just_talks(smollm2):
     assert event.text
 
 
+@pytest.mark.deep
 def test_a_drawn_text_follows_its_seed_however_often_it_is_drawn(smollm2):
     driver = LlamaDriver.load(smollm2, Agent(name="talker", dialect=Plain()), n_ctx=512, threads=1, temperature=1.0)
     told = ask("Tell me a story.", tools=(), choice="answer", max_tokens=12)

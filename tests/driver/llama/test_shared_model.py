@@ -83,6 +83,7 @@ def model(smollm2):
     made.close()
 
 
+@pytest.mark.deep
 def test_sessions_of_three_agents_are_answered_in_turns_as_if_each_were_alone(model, alone):
     talks = {(agent.name, number): Talk(model, agent, number) for agent, number in SESSIONS}
     for turn in range(2):
@@ -92,6 +93,7 @@ def test_sessions_of_three_agents_are_answered_in_turns_as_if_each_were_alone(mo
     assert model.memories.size_bytes < 128 << 20
 
 
+@pytest.mark.deep
 def test_a_session_whose_memory_had_to_go_is_answered_too_and_memory_stays_bounded(smollm2):
     loaded = LlamaModel.load(smollm2, threads=1)
     model = LlamaModel(loaded.engine, loaded.template, loaded.grammars, memories_bytes_max=20 << 20)
@@ -175,6 +177,7 @@ def test_after_the_model_was_closed_an_ask_fails_and_says_so(smollm2):
     assert (event.reason, "was closed" in event.message) == ("unavailable", True)
 
 
+@pytest.mark.deep
 def test_what_sessions_left_on_the_disk_is_found_by_each_of_them(smollm2, tmp_path):
     talking = dataclasses.replace(VALVES, prose=True)  # Words of the model's own are more than the agent's prefix.
 

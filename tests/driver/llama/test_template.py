@@ -19,6 +19,8 @@ from edgeagent.errors import ModelError
 from edgeagent.models.gguf import check_gguf
 from edgeagent.models.store import find
 
+pytestmark = pytest.mark.long
+
 Messages = list[dict[str, Any]]
 HELLO: Messages = [{"role": "user", "content": "Hello"}]
 

@@ -115,6 +115,7 @@ def uncut(smollm2, passes, tmp_path_factory):
     return SimpleNamespace(cold=cold, prefix=prefix, fresh=fresh, second=second)
 
 
+@pytest.mark.deep
 def test_the_next_run_evaluates_no_tools_text_and_judges_as_the_uncut_one(kept_in, left, uncut):
     restored = kept_in("two")
     assert restored.warm == uncut.prefix
@@ -124,6 +125,7 @@ def test_the_next_run_evaluates_no_tools_text_and_judges_as_the_uncut_one(kept_i
     assert (event.scores, event.text) == (uncut.fresh.scores, uncut.fresh.text)
 
 
+@pytest.mark.deep
 def test_a_run_that_was_answered_without_the_model_leaves_prefix_and_texts_too(kept_in):
     first = kept_in("one")
     event, _ = first.answer("Open a valve.")
@@ -146,6 +148,7 @@ def test_a_session_that_goes_on_is_judged_as_the_uncut_one(kept_in, left, uncut)
     assert (event.scores, event.text) == (uncut.second.scores, uncut.second.text)
 
 
+@pytest.mark.deep
 def test_what_was_asked_in_other_sessions_makes_no_difference(kept_in, left):
     fresh, _ = kept_in("other", secret=bytes(32)).answer(SECOND)
     later, _ = kept_in("two").answer(SECOND)
@@ -161,6 +164,7 @@ def test_texts_that_are_already_kept_are_not_written_again(kept_in, left, tmp_pa
     assert file.stat().st_mtime_ns == written
 
 
+@pytest.mark.deep
 def test_texts_of_a_changed_tool_are_not_used(kept_in, left):
     changed = [dataclasses.replace(each, examples=("Do it again.",)) for each in AGENT.tools]
     other = kept_in("two", dataclasses.replace(AGENT, tools=changed))
@@ -169,6 +173,7 @@ def test_texts_of_a_changed_tool_are_not_used(kept_in, left):
     assert other.answer(SECOND)[1] > 0
 
 
+@pytest.mark.deep
 def test_damaged_texts_are_a_miss_and_are_written_anew(kept_in, left, tmp_path):
     [file] = (tmp_path / "kv" / TEXTS_FOLDER).glob("*.kv")
     file.write_bytes(file.read_bytes()[:-1])

