@@ -1,4 +1,4 @@
-"""The protocol's conformance suite at a real server of ours: its scenarios, what each came to, and the table in the docs.
+"""The conformance suite of the protocol at a real server: its scenarios, what each came to, and the table in the docs.
 
 python -m tests.doors.mcp.suite [--page docs/mcp.md]
 """

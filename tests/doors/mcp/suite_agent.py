@@ -1,4 +1,4 @@
-"""The agent that the protocol's conformance suite is let at: the tools that its scenarios call, as tools of ours can be."""
+"""The agent that the conformance suite is let at: the tools that its scenarios call, as tools of ours can be."""
 
 from __future__ import annotations
 
