@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -65,7 +66,7 @@ def run(folder: Path, version: str) -> dict[str, list[tuple[str, str]]]:
         subprocess.run(command, capture_output=True, timeout=600, check=False)
     found = {}
     for each in sorted((folder / "out").iterdir()):
-        name = each.name.removeprefix("server-").rpartition("-20")[0]
+        name = re.sub(r"-\d{4}-\d\d-\d\dT[\d-]+Z$", "", each.name.removeprefix("server-"))
         checks = json.loads((each / "checks.json").read_text())
         found[name] = [(check["status"], str(check.get("errorMessage", ""))) for check in checks]
     return found
