@@ -62,6 +62,11 @@ class HttpClient:
         """How many of its POSTs have no answer yet."""
         return sum(not each.is_over for each in self.streams.values()) - 1
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether a connection waits for something of it."""
+        return any(each.is_read for each in self.streams.values())
+
     def stream(self) -> Stream:
         """One more."""
         over = [number for number, each in self.streams.items() if each.is_over]
@@ -192,10 +197,12 @@ class McpRoutes:
         return named or names[0]
 
     def _make_room(self, who: str) -> None:
-        """Forget who was not heard of for long, and where there are too many the one that rests longest."""
+        """Forget who was not heard of for long, and where there are too many the one that rests longest; in need one
+        that has something open and is gone."""
         now = time.monotonic()
-        resting = sorted((each for each in self._clients.values() if not each.open), key=lambda each: each.used)
-        for each in [each for each in resting if now - each.used > IDLE_S]:
+        gone = (each for each in self._clients.values() if not each.is_connected)
+        resting = sorted(gone, key=lambda each: (each.open > 0, each.used))
+        for each in [each for each in resting if not each.open and now - each.used > IDLE_S]:
             self._forget(each)
         mine = [each for each in self._clients.values() if each.who == who]
         if len(mine) < CLIENTS_OF_KEY_MAX and len(self._clients) < CLIENTS_MAX:

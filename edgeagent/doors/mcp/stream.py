@@ -33,6 +33,12 @@ class Stream:
         self._next = 1
         self._came = asyncio.Event()
         self._reader = 0
+        self._watching = 0
+
+    @property
+    def is_read(self) -> bool:
+        """Whether a connection waits for what comes."""
+        return self._watching > 0
 
     def send(self, message: Message | Batch) -> bool:
         """Send a message; whether it can still be. From any thread."""
@@ -70,11 +76,14 @@ class Stream:
 
     async def only(self, seconds: float) -> bytes | None:
         """The answer, where it comes first and within this time; None where a stream is to be read."""
+        self._watching += 1
         try:
             if not self._kept and not self.is_over:
                 await asyncio.wait_for(self._came.wait(), seconds)
         except TimeoutError:
             return None
+        finally:
+            self._watching -= 1
         return self._kept[0][1] if self.is_over and len(self._kept) == 1 else None
 
     async def events(self, since: int, *, primes: bool = False) -> AsyncGenerator[bytes, None]:
@@ -83,18 +92,23 @@ class Stream:
         One that `primes` begins with an event that holds nothing but its number.
         """
         self._reader += 1
+        self._watching += 1
         reader, last = self._reader, since
         self._wake()
-        yield f"retry: {RETRY_MS}\n".encode() + (f"id: {self.number}-{since}\ndata: \n\n".encode() if primes else b"\n")
-        while reader == self._reader:
-            for number, body in [each for each in self._kept if each[0] > last]:
-                yield f"id: {self.number}-{number}\nevent: message\ndata: ".encode() + body + b"\n\n"
-                last = number
-            if self._kept and self._kept[-1][0] > last:
-                continue
-            if self.is_over:
-                return
-            try:
-                await asyncio.wait_for(self._came.wait(), ALIVE_S)
-            except TimeoutError:
-                yield b": alive\n\n"
+        try:
+            prime = f"id: {self.number}-{since}\ndata: \n\n" if primes else "\n"
+            yield f"retry: {RETRY_MS}\n{prime}".encode()
+            while reader == self._reader:
+                for number, body in [each for each in self._kept if each[0] > last]:
+                    yield f"id: {self.number}-{number}\nevent: message\ndata: ".encode() + body + b"\n\n"
+                    last = number
+                if self._kept and self._kept[-1][0] > last:
+                    continue
+                if self.is_over:
+                    return
+                try:
+                    await asyncio.wait_for(self._came.wait(), ALIVE_S)
+                except TimeoutError:
+                    yield b": alive\n\n"
+        finally:
+            self._watching -= 1

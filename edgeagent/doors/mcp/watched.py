@@ -19,6 +19,9 @@ from edgeagent.runtime.door import Decision, QuietDoor
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 """How much a line of the log matters, as syslog has it."""
 
+ASKED_S = 300.0
+"""Who is asked has so long; then it is a no, and the session goes on."""
+
 
 class Client:
     """What a client has said of itself."""
@@ -84,7 +87,7 @@ class Watched(QuietDoor):
             self._asked = self._call.ask("elicitation/create", asked)
             if self._call.is_cancelled:
                 self.give_up()
-            said = self._asked.wait()
+            said = self._asked.wait(ASKED_S)
         except (DriverUnavailable, Refused):
             return False
         finally:

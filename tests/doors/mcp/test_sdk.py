@@ -169,7 +169,7 @@ def test_a_call_that_its_program_gives_up_ends_and_the_next_is_answered(tmp_path
         await asyncio.Event().wait()
 
     async def gave_up(client):
-        with pytest.raises(MCPError, match="(?i)timed out"):
+        with pytest.raises(MCPError, match=r"(?i)timed out"):
             await client.call_tool("set_valve", {"valve": "north", "seconds": 30}, read_timeout_seconds=0.5)
         return await client.call_tool("read_sensor", {"sensor": "soil"})
 
