@@ -98,9 +98,11 @@ VERBS_OF_ROOMS = {
     "cli/trace_file.py": {"trace"},
     "cli/trace_sign.py": {"trace"},
     "mcp/answers.py": {"codec", "driver"},
+    "mcp/asked_later.py": {"codec", "driver"},
     "mcp/door.py": {"driver"},
     "mcp/http.py": {"codec", "driver"},
     "mcp/offered.py": {"driver"},
+    "mcp/stateless.py": {"codec", "driver"},
     "mcp/stream.py": {"codec"},
     "mcp/watched.py": {"driver"},
     "line/ends.py": {"driver"},  # a person at a line, as `cli/console.py`

@@ -24,6 +24,14 @@ from edgeagent.version import __version__
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """The protocol's versions that are spoken, newest first; up to 2025-03-26 messages may come together."""
 
+CAPABILITIES: dict[str, Any] = {
+    "tools": {"listChanged": False},
+    "resources": {},
+    "prompts": {},
+    "completions": {},
+}
+SERVER = {"name": "edgeagent", "version": __version__}
+
 NO_SUCH_RESOURCE, CANCELLED = -32002, -32800
 
 TOOLS, WORDS = "tools", "words"
@@ -41,7 +49,7 @@ class Answers:
         """What was agreed upon."""
         self._is_greeted = False
         self._client = Client()
-        self._offered = Offered(source, self._client)
+        self._offered = Offered(source)
         self._works: dict[str, tuple[Work, threading.Thread]] = {}
         self._is_closed = False
 
@@ -74,8 +82,12 @@ class Answers:
             raise Refused(INVALID_REQUEST, "send initialize first")
         if call.method == "logging/setLevel":
             return call.answer(self._levelled(params))
-        do, work = self._answers(call, params)
-        return self._put(work, partial(_answered, call, do))
+        return self.asked_by(call, self._client, params)
+
+    def asked_by(self, call: Call, client: Client, params: dict[str, Any]) -> None:
+        """Put a request of a client into its queue."""
+        do, work = self._answers(call, client, params)
+        self._put(work, partial(_answered, call, do))
 
     def told(self, note: Notification) -> None:
         """No notification but a cancellation means anything here."""
@@ -94,7 +106,7 @@ class Answers:
             thread.start()
         self._works[name][0].put(do)
 
-    def _answers(self, call: Call, params: dict[str, Any]) -> tuple[Do, str]:
+    def _answers(self, call: Call, client: Client, params: dict[str, Any]) -> tuple[Do, str]:
         """What answers a request, and in which queue it waits."""
         offered = self._offered
         match call.method:
@@ -103,8 +115,8 @@ class Answers:
             case "tools/call":
                 name, arguments = _text(params, "name"), _arguments(params)
                 if name == offered.ask_name:
-                    return partial(offered.ask, call, arguments), WORDS
-                return partial(offered.call, call, name, arguments), TOOLS
+                    return partial(offered.ask, call, client, arguments), WORDS
+                return partial(offered.call, call, client, name, arguments), TOOLS
             case "resources/list":
                 return lambda: {"resources": offered.resources()}, TOOLS
             case "resources/templates/list":
@@ -160,14 +172,8 @@ class Answers:
         self.version = wanted if wanted in VERSIONS else VERSIONS[0]
         return {
             "protocolVersion": self.version,
-            "capabilities": {
-                "tools": {"listChanged": False},
-                "resources": {},
-                "prompts": {},
-                "completions": {},
-                "logging": {},
-            },
-            "serverInfo": {"name": "edgeagent", "version": __version__},
+            "capabilities": CAPABILITIES | {"logging": {}},
+            "serverInfo": SERVER,
         }
 
 

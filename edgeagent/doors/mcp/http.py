@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -20,6 +20,7 @@ from edgeagent.doors.http.queue import Places
 from edgeagent.doors.http.routes import Call, Route
 from edgeagent.doors.mcp.answers import VERSIONS, Answers
 from edgeagent.doors.mcp.offered import Source
+from edgeagent.doors.mcp.stateless import Alone, is_stateless, status_of, wrong
 from edgeagent.doors.mcp.stream import Stream
 from edgeagent.driver.peer import Talk
 from edgeagent.runtime.session import Session
@@ -94,6 +95,7 @@ class McpRoutes:
     def __init__(self, names: Callable[[], list[str]], source_of: Callable[[str, str], Source], places: Places) -> None:
         self._names, self._source_of, self._places = names, source_of, places
         self._clients: dict[str, HttpClient] = {}
+        self._alone: dict[tuple[str, str], str] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     def table(self) -> tuple[Route, ...]:
@@ -138,20 +140,21 @@ class McpRoutes:
         if headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
             raise Refused(415, "bad_type", f"messages of MCP are {JSON}")
         _check_accepts(headers.get("accept", "*/*"), JSON, EVENTS)
-        version = _version_in(headers)
-        client = self._client(call) if "mcp-session-id" in headers else None
-        if client is not None:
-            version = client.answers.version
+        known = self._clients.get(headers.get("mcp-session-id", ""))
+        version = known.answers.version if known is not None else headers.get("mcp-protocol-version", OLDEST)
         message = read(call.request.body, batches=version in BATCHES)
         if isinstance(message, Skipped):
             return _told(refusal_of(message), 400)
-        if client is None:
+        if is_stateless(headers, message):
+            return await self._answer_alone(call, message)
+        _check_version(headers)
+        if "mcp-session-id" not in headers:
             return await self._greet(call, message)
-        return await self._take(client, message)
+        return await self._take(self._client(call), message)
 
     async def _get(self, call: Call) -> Reply:
         _check_accepts(call.request.headers.get("accept", "*/*"), EVENTS)
-        _version_in(call.request.headers)
+        _check_version(call.request.headers)
         client, last = self._client(call), call.request.headers.get("last-event-id", "0-0")
         number, _, since = last.partition("-")
         if not (number.isascii() and number.isdecimal() and since.isascii() and since.isdecimal() and len(last) < 32):
@@ -198,11 +201,11 @@ class McpRoutes:
 
     def _make_room(self, who: str) -> None:
         """Forget who was not heard of for long, and where there are too many the one that rests longest; in need one
-        that has something open and is gone."""
+        that only listens, or has something open and is gone."""
         now = time.monotonic()
-        gone = (each for each in self._clients.values() if not each.is_connected)
-        resting = sorted(gone, key=lambda each: (each.open > 0, each.used))
-        for each in [each for each in resting if not each.open and now - each.used > IDLE_S]:
+        resting = [each for each in self._clients.values() if not (each.open and each.is_connected)]
+        resting.sort(key=lambda each: (each.open > 0, each.is_connected, each.used))
+        for each in [each for each in resting if not each.open and not each.is_connected and now - each.used > IDLE_S]:
             self._forget(each)
         mine = [each for each in self._clients.values() if each.who == who]
         if len(mine) < CLIENTS_OF_KEY_MAX and len(self._clients) < CLIENTS_MAX:
@@ -230,6 +233,16 @@ class McpRoutes:
         if not any(isinstance(each, Request | Skipped) for each in parts):
             client.talk.take(message, client.own.send)
             return Reply(202, headers=headers)
+        stream = self._stream(client, parts)
+        client.talk.take(message, stream.send)
+        answer = await stream.only(AT_ONCE_S)
+        if answer is not None:
+            return Reply(200, answer, headers=headers)
+        primes = client.answers.version >= "2025-11-25"
+        return Reply(200, kind=EVENTS, headers=headers, pieces=stream.events(0, primes=primes))
+
+    def _stream(self, client: HttpClient, parts: Sequence[Any]) -> Stream:
+        """A stream for the answer to these. Raises Refused where too much is open."""
         if client.open >= OPEN_MAX:
             raise Refused(429, "too_many_requests", f"{OPEN_MAX} requests are open: wait for an answer")
         held = ExitStack()
@@ -237,12 +250,43 @@ class McpRoutes:
             held.enter_context(self._places.one())
         stream = client.stream()
         stream.on_over = held.close
-        client.talk.take(message, stream.send)
-        answer = await stream.only(AT_ONCE_S)
+        return stream
+
+    async def _answer_alone(self, call: Call, message: Incoming) -> Reply:
+        """Answer a request that belongs to no session; who closes the connection has cancelled it."""
+        if not isinstance(message, Request):
+            return Reply(202)
+        if (fault := wrong(call.request.headers, message)) is not None:
+            return _told(fault, status_of(fault))
+        client = self._standing(call)
+        stream = self._stream(client, (message,))
+        alone = Alone(message, client.answers, stream)
+        talk = Talk(alone)
+
+        def leave() -> None:
+            talk.end()
+            stream.end()
+
+        try:
+            talk.take(message, alone.send)
+            answer = await stream.only(AT_ONCE_S)
+        except asyncio.CancelledError:
+            leave()
+            raise
         if answer is not None:
-            return Reply(200, answer, headers=headers)
-        primes = client.answers.version >= "2025-11-25"
-        return Reply(200, kind=EVENTS, headers=headers, pieces=stream.events(0, primes=primes))
+            return Reply(200 if alone.fault is None else status_of(alone.fault), answer)
+        return Reply(200, kind=EVENTS, pieces=stream.events(0), after=leave)
+
+    def _standing(self, call: Call) -> HttpClient:
+        """The one that all requests without a session share, of a key with an agent."""
+        whose = call.who, self._agent(call)
+        client = self._clients.get(self._alone.get(whose, ""))
+        if client is None:
+            self._make_room(call.who)
+            client = HttpClient(call.who, self._source_of(*whose))
+            self._clients[client.id], self._alone[whose] = client, client.id
+        client.used = time.monotonic()
+        return client
 
 
 def _is_asking(message: Any, ask_name: str) -> bool:
@@ -260,11 +304,9 @@ def _check_accepts(accepts: str, *kinds: str) -> None:
             )
 
 
-def _version_in(headers: Any) -> str:
-    version = headers.get("mcp-protocol-version", OLDEST)
-    if version not in VERSIONS:
+def _check_version(headers: Mapping[str, str]) -> None:
+    if headers.get("mcp-protocol-version", OLDEST) not in VERSIONS:
         raise Refused(400, "bad_version", f"MCP-Protocol-Version is one of {', '.join(VERSIONS)}")
-    return str(version)
 
 
 def _told(fault: Fault, status: int) -> Reply:

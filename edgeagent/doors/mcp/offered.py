@@ -16,6 +16,7 @@ import msgspec
 from edgeagent.core.agent import Agent, Tool
 from edgeagent.core.names import writable
 from edgeagent.core.values import canonical_json
+from edgeagent.doors.mcp.asked_later import AskedLater
 from edgeagent.doors.mcp.content import BLOBS_BYTES_MAX, told_failure, told_result
 from edgeagent.doors.mcp.watched import Client, Watched
 from edgeagent.driver.peer import Call
@@ -67,11 +68,12 @@ class Source(msgspec.Struct, frozen=True):
 class Offered:
     """One agent, for one client."""
 
-    def __init__(self, source: Source, client: Client) -> None:
+    def __init__(self, source: Source) -> None:
         self._source, self.ask_name = source, source.ask_name
         self._opened: dict[str, Session] = {}
         self._dictation = Dictation()
-        self._calls_door, self._talk_door = Watched(client), Watched(client)
+        self._calls_door, self._talk_door = Watched(), Watched()
+        self._asked_later = AskedLater()
 
     @cached_property
     def _calls(self) -> Session:
@@ -106,36 +108,42 @@ class Offered:
         agent = self._calls.agent
         return [*(_told(each) for each in _callable(agent).values()), self._told_asking(agent)]
 
-    def call(self, call: Call, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    def call(self, call: Call, client: Client, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Have a call made as if a model had written it."""
         session, door = self._calls, self._calls_door
         tool = _callable(session.agent).get(name)
         if tool is None:
             known = ", ".join((*_callable(session.agent), self.ask_name))
             return told_failure(f"there is no tool {name[:80]!r}; there are: {known}")
+        what = canonical_json([tool.written, arguments])
+        client = self._asked_later.told(client, call.params, what)
         self._dictation.dictate(tool.written, arguments)
-        answer = self._said(session, door, call, LOOKED_UP.format(tool=tool.name))
+        answer = self._said(session, door, call, client, LOOKED_UP.format(tool=tool.name))
         ran = next((each for each in answer.calls if each.tool == tool.name), None)
+        if ran is None and door.left_open is not None:
+            return self._asked_later.asks(door.left_open, what)
         if ran is None:
             return told_failure(self._dictation.told or answer.text or answer.outcome.detail)
         return told_result(ran, lambda digest: kept_bytes(session.directory, door.returned, digest, BLOBS_BYTES_MAX))
 
-    def ask(self, call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
+    def ask(self, call: Call, client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
         """Say something to the agent."""
         text = arguments.get("text")
         if not isinstance(text, str) or not text.strip():
             return told_failure("text is missing: say what is to be done")
-        answer = self._said(self._talk, self._talk_door, call, text)
+        if client.is_asked_later:  # A turn of the model cannot be made twice.
+            client.asks = False
+        answer = self._said(self._talk, self._talk_door, call, client, text)
         told = {"content": [{"type": "text", "text": answer.text}]}
         return told if answer.outcome.kind in ("answered", "budget") else told | {"isError": True}
 
-    def _said(self, session: Session, door: Watched, call: Call, text: str) -> Answer:
+    def _said(self, session: Session, door: Watched, call: Call, client: Client, text: str) -> Answer:
         def cancel() -> None:
             door.give_up()
             session.cancel("cancelled by the client")
 
         call.on_cancel(cancel)
-        with door.serving(call):
+        with door.serving(call, client):
             return session.ask(text, by="client", door=DOOR)
 
     def _told_asking(self, agent: Agent) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from edgeagent.core.effects import Effect
+from edgeagent.core.effects import AskUser, Effect
 from edgeagent.core.events import Event, ToolReturned
 from edgeagent.core.state import State
 from edgeagent.core.text import shown
@@ -31,22 +31,29 @@ class Client:
         """Whether its user can be asked."""
         self.level = LEVELS.index("warning")
         """The least that it wants to be told."""
+        self.is_asked_later = False
+        """Whether its user is asked between two requests: the second has the answer."""
+        self.decided: tuple[str, bool] | None = None
+        """What its user has said to the question of this digest, in the second of them."""
 
 
 class Watched(QuietDoor):
     """The end of one session, for one call after another. `call` is the one that is served now."""
 
-    def __init__(self, client: Client) -> None:
-        self._client, self._steps = client, 0
+    def __init__(self) -> None:
+        self._client, self._steps = Client(), 0
         self._call: Call | None = None
         self._asked: Asked | None = None
         self.returned = 0
         """The effect whose result came last."""
+        self.left_open: AskUser | None = None
+        """A question that the client's user is asked later."""
 
     @contextlib.contextmanager
-    def serving(self, call: Call) -> Iterator[None]:
+    def serving(self, call: Call, client: Client) -> Iterator[None]:
         """Have what happens told to whoever made this call."""
-        self._call, self._steps, self.returned = call, 0, 0
+        self._call, self._client = call, client
+        self._steps, self.returned, self.left_open = 0, 0, None
         try:
             yield
         finally:
@@ -73,27 +80,28 @@ class Watched(QuietDoor):
         """Tell a sentence about what goes on."""
         self._log("info", text)
 
-    def decide(self, question: Any) -> Decision:
+    def decide(self, question: AskUser) -> Decision:
         """Put the question as it is recorded; only a yes to exactly it is one."""
-        text = f"{shown(question.because)}\n{question.tool}({shown(question.arguments)})"
-        return Decision(self._says_yes(text), "decided by the client's user", question.digest)
+        client, says_yes = self._client, False
+        if client.decided is not None and client.decided[0] == question.digest:
+            says_yes = client.decided[1]
+        elif client.asks and client.is_asked_later:
+            self.left_open = question
+            return Decision(False, "the client's user is asked; the call comes again with the answer", question.digest)
+        elif client.asks and self._call is not None:
+            says_yes = self._says_yes(self._call, question)
+        return Decision(says_yes, "decided by the client's user", question.digest)
 
-    def _says_yes(self, question: str) -> bool:
-        if not self._client.asks or self._call is None:
-            return False
-        schema = {"type": "object", "properties": {"run": {"type": "boolean", "title": "Run exactly this"}}}
-        asked = {"message": question, "requestedSchema": {**schema, "required": ["run"]}}
+    def _says_yes(self, call: Call, question: AskUser) -> bool:
         try:
-            self._asked = self._call.ask("elicitation/create", asked)
-            if self._call.is_cancelled:
+            self._asked = call.ask("elicitation/create", form_of(question))
+            if call.is_cancelled:
                 self.give_up()
-            said = self._asked.wait(ASKED_S)
+            return is_yes(self._asked.wait(ASKED_S))
         except (DriverUnavailable, Refused):
             return False
         finally:
             self._asked = None
-        content = said.get("content") if isinstance(said, dict) and said.get("action") == "accept" else None
-        return isinstance(content, dict) and content.get("run") is True
 
     def _step(self, message: str) -> None:
         """Tell one step more; how many there will be nobody knows."""
@@ -106,6 +114,19 @@ class Watched(QuietDoor):
     def _log(self, level: str, data: Any) -> None:
         if self._call is not None and LEVELS.index(level) >= self._client.level:
             self._call.tell("notifications/message", {"level": level, "logger": "edgeagent", "data": data})
+
+
+def form_of(question: AskUser) -> dict[str, Any]:
+    """A question as a form with one box."""
+    schema = {"type": "object", "properties": {"run": {"type": "boolean", "title": "Run exactly this"}}}
+    text = f"{shown(question.because)}\n{question.tool}({shown(question.arguments)})"
+    return {"message": text, "requestedSchema": {**schema, "required": ["run"]}}
+
+
+def is_yes(said: Any) -> bool:
+    """Whether a form came back with a yes."""
+    content = said.get("content") if isinstance(said, dict) and said.get("action") == "accept" else None
+    return isinstance(content, dict) and content.get("run") is True
 
 
 def _progress_token(call: Call) -> int | str | None:

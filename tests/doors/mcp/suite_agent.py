@@ -70,6 +70,36 @@ def test_elicitation(message: str) -> str:
     return f"User response: yes to {message}"
 
 
+@tool(idempotent=True, effect="write", confirm=True)
+def test_streaming_elicitation() -> str:
+    """Do something that a person is asked about."""
+    return "done"
+
+
+@tool(idempotent=True, effect="write", confirm=True)
+def test_input_required_result_request_state() -> str:
+    """Do something that a person is asked about."""
+    return "state-ok"
+
+
+@tool(idempotent=True, effect="write", confirm=True)
+def test_input_required_result_tampered_state() -> str:
+    """Do something that a person is asked about."""
+    return "state-ok"
+
+
+@tool(idempotent=True, effect="write", confirm=True)
+def test_input_required_result_elicitation() -> str:
+    """Do something that a person is asked about."""
+    return "done"
+
+
+@read
+def test_logging_tool() -> str:
+    """Return a text, and no log where none is wanted."""
+    return "done"
+
+
 @read
 def test_reconnection() -> str:
     """Return a text."""
@@ -90,5 +120,10 @@ agent = Agent(
         test_error_handling,
         test_elicitation,
         test_reconnection,
+        test_streaming_elicitation,
+        test_input_required_result_request_state,
+        test_input_required_result_tampered_state,
+        test_input_required_result_elicitation,
+        test_logging_tool,
     ),
 )

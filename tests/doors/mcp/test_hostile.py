@@ -110,6 +110,14 @@ def test_a_flood_of_streams_holds_one_connection(server):
         assert_others_are_served(server)
 
 
+def test_clients_that_only_listen_give_their_places_to_those_that_begin(server):
+    with ExitStack() as held:
+        for _ in range(CLIENTS_OF_KEY_MAX):
+            client = Speaking(server).greeted()
+            assert held.enter_context(client.stream(None, "GET")).status == 200
+        assert sensor(Speaking(server).greeted())[0] == 200
+
+
 def test_a_flood_of_greetings_leaves_as_many_clients_as_a_key_may_have(server):
     threads = threading.active_count()
     for _ in range(100):
