@@ -34,7 +34,7 @@ def mcp(agent: str, **options: Any) -> int:
     if not file.is_file():
         raise ConfigError(f"{file}: no such agent file; give FILE.py or FILE.py:NAME")
     with stdio_kept() as (incoming, write), prints_told():
-        door = McpDoor(agent, options, incoming, write)
+        door = McpDoor(agent, file, options, incoming, write)
         before = {each: signal.signal(each, lambda *_: door.stop()) for each in (signal.SIGTERM, signal.SIGINT)}
         try:
             door.run()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from edgeagent.runtime.config import Settings, StateSettings, state_root
-from edgeagent.runtime.open import FIXED, OpenRequest, settings_of
-from edgeagent.runtime.recording import find_trace
+if TYPE_CHECKING:
+    from edgeagent.runtime.config import Settings
+    from edgeagent.runtime.open import OpenRequest
 
 SEED = click.IntRange(0, 2**63 - 1)
 """What a record holds."""
@@ -76,21 +76,29 @@ state_option = click.option("--state", type=click.Path(path_type=Path), help="Wh
 
 def root_named(state: Path | None) -> Path:
     """The state folder that --state, the environment or the default names."""
+    from edgeagent.runtime.config import Settings, StateSettings, state_root
+
     return state_root(Settings(state=StateSettings(folder=str(state or ""))))
 
 
 def find_trace_named(named: str | None, state: Path | None) -> Path:
     """The trace that the command line means: a file, a directory, a session's id, or the last session's."""
+    from edgeagent.runtime.recording import find_trace
+
     return find_trace(named, root_named(state))
 
 
 def settings_from(agent_spec: str, **options: Any) -> Settings:
     """The operator's settings with the command line's on top."""
+    from edgeagent.runtime.open import settings_of
+
     return settings_of(request_from(agent_spec, options))
 
 
 def request_from(agent_spec: str | None, options: dict[str, Any]) -> OpenRequest:
     """What the command line asks to be opened. Raises a usage error for what a resumed session has fixed."""
+    from edgeagent.runtime.open import FIXED, OpenRequest
+
     resumed = options.get("resume") or options.get("last")
     for name in FIXED if resumed else ():
         if options.get(name) is not None:

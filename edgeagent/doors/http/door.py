@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from edgeagent.core.agent import Agent
+from edgeagent.core.names import writable
 from edgeagent.doors.http import metrics as figures
 from edgeagent.doors.http.api import Api
 from edgeagent.doors.http.devices import Devices
@@ -26,8 +27,8 @@ from edgeagent.doors.http.routes import Router
 from edgeagent.doors.http.server import Server, Where, sockets_for, tls_of
 from edgeagent.doors.http.sessions import Served, Sessions
 from edgeagent.doors.http.wire import WireLimits
+from edgeagent.doors.mcp.client import Source
 from edgeagent.doors.mcp.http import McpRoutes
-from edgeagent.doors.mcp.offered import Source
 from edgeagent.errors import ConfigError
 from edgeagent.runtime.attached import Attached
 from edgeagent.runtime.bare import Bare
@@ -191,7 +192,7 @@ class HttpDoor:
         request = OpenRequest(
             agent=served.agent, spec=served.spec, config=self._opening.config, taken=served.taken, state=root
         )
-        return Source(agent, request, self._service.model, root, others)
+        return Source(writable(f"ask_{agent}"), lambda: request, self._service.model, root, others)
 
     def reload(self) -> list[str]:
         """Take what the operator's files say now; return what is to be told. From any thread but the loop's."""

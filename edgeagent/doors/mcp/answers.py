@@ -10,16 +10,18 @@ import queue
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edgeagent.codec.frames import Skipped
 from edgeagent.codec.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Fault, Notification, refusal_of
 from edgeagent.core.text import shown
-from edgeagent.doors.mcp.offered import COMPLETED_MAX, Offered, Source
-from edgeagent.doors.mcp.watched import LEVELS, Client
+from edgeagent.doors.mcp.client import LEVELS, Client, Source
 from edgeagent.driver.peer import Call, Refused
-from edgeagent.runtime.session import Session
 from edgeagent.version import __version__
+
+if TYPE_CHECKING:
+    from edgeagent.doors.mcp.offered import Offered
+    from edgeagent.runtime.session import Session
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """The protocol's versions that are spoken, newest first; up to 2025-03-26 messages may come together."""
@@ -33,6 +35,9 @@ CAPABILITIES: dict[str, Any] = {
 SERVER = {"name": "edgeagent", "version": __version__}
 
 NO_SUCH_RESOURCE, CANCELLED = -32002, -32800
+
+COMPLETED_MAX = 100
+"""Values of a completion, as the protocol bounds them."""
 
 TOOLS, WORDS = "tools", "words"
 """The queues in which requests wait."""
@@ -49,14 +54,15 @@ class Answers:
         """What was agreed upon."""
         self._is_greeted = False
         self._client = Client()
-        self._offered = Offered(source)
+        self._source, self._loading = source, threading.Lock()
+        self._loaded: Offered | None = None
         self._works: dict[str, tuple[Work, threading.Thread]] = {}
         self._is_closed = False
 
     @property
     def talk(self) -> Session | None:
         """The session in which the model is asked, once there is one."""
-        return self._offered.talk
+        return None if self._loaded is None else self._loaded.talk
 
     def close(self) -> None:
         """Wait until what runs has ended, and close its sessions. Cancel it before."""
@@ -65,7 +71,18 @@ class Answers:
             work.put(None)
         for _, thread in self._works.values():
             thread.join()
-        self._offered.close()
+        if self._loaded is not None:
+            self._loaded.close()
+
+    @property
+    def _offered(self) -> Offered:
+        """What is offered; the threads that work load it, so that a greeting waits for nothing."""
+        with self._loading:
+            if self._loaded is None:
+                from edgeagent.doors.mcp.offered import Offered
+
+                self._loaded = Offered(self._source)
+            return self._loaded
 
     # -- the owner of the talk -------------------------------------------------------------------------------------
 
@@ -108,24 +125,23 @@ class Answers:
 
     def _answers(self, call: Call, client: Client, params: dict[str, Any]) -> tuple[Do, str]:
         """What answers a request, and in which queue it waits."""
-        offered = self._offered
         match call.method:
             case "tools/list":
-                return lambda: {"tools": offered.tools()}, TOOLS
+                return lambda: {"tools": self._offered.tools()}, TOOLS
             case "tools/call":
                 name, arguments = _text(params, "name"), _arguments(params)
-                if name == offered.ask_name:
-                    return partial(offered.ask, call, client, arguments), WORDS
-                return partial(offered.call, call, client, name, arguments), TOOLS
+                if name == self._source.ask_name:
+                    return lambda: self._offered.ask(call, client, arguments), WORDS
+                return lambda: self._offered.call(call, client, name, arguments), TOOLS
             case "resources/list":
-                return lambda: {"resources": offered.resources()}, TOOLS
+                return lambda: {"resources": self._offered.resources()}, TOOLS
             case "resources/templates/list":
-                return lambda: {"resourceTemplates": offered.templates()}, TOOLS
+                return lambda: {"resourceTemplates": self._offered.templates()}, TOOLS
             case "resources/read":
                 uri = _text(params, "uri")
                 return lambda: self._read(uri), TOOLS
             case "prompts/list":
-                return lambda: {"prompts": offered.prompts()}, TOOLS
+                return lambda: {"prompts": self._offered.prompts()}, TOOLS
             case "prompts/get":
                 name, arguments = _text(params, "name"), _arguments(params)
                 return lambda: self._prompt(name, arguments), TOOLS
@@ -143,7 +159,7 @@ class Answers:
     def _prompt(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         found = self._offered.prompt(name, arguments)
         if found is None:
-            known = self._offered.ask_name
+            known = self._source.ask_name
             raise Refused(INVALID_PARAMS, f"there is one prompt, {known}, and its argument is text")
         return found
 
@@ -152,8 +168,8 @@ class Answers:
         if not isinstance(about, dict) or not isinstance(argument, dict):
             raise Refused(INVALID_PARAMS, "ref and argument must be objects")
         is_prompt = about.get("type") == "ref/prompt"
-        if is_prompt and about.get("name") != self._offered.ask_name:
-            raise Refused(INVALID_PARAMS, f"there is one prompt: {self._offered.ask_name}")
+        if is_prompt and about.get("name") != self._source.ask_name:
+            raise Refused(INVALID_PARAMS, f"there is one prompt: {self._source.ask_name}")
         begun = str(argument.get("value", ""))
         values = [] if is_prompt else self._offered.completed(_text(about, "uri"), begun)
         more = len(values) > COMPLETED_MAX

@@ -12,7 +12,8 @@ from typing import Any
 
 from edgeagent.codec.jsonrpc import INVALID_PARAMS
 from edgeagent.core.effects import AskUser
-from edgeagent.doors.mcp.watched import ASKED_S, Client, form_of, is_yes
+from edgeagent.doors.mcp.client import Client
+from edgeagent.doors.mcp.watched import ASKED_S, form_of, is_yes
 from edgeagent.driver.peer import Refused
 
 OPEN_MAX = 64

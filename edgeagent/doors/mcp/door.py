@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from edgeagent.core.names import writable
 from edgeagent.doors.mcp.answers import Answers
-from edgeagent.doors.mcp.offered import Source
+from edgeagent.doors.mcp.client import Source
 from edgeagent.driver.peer import Peer
-from edgeagent.runtime.open import OpenRequest
-from edgeagent.runtime.wiring import agent_path
+
+if TYPE_CHECKING:
+    from edgeagent.runtime.open import OpenRequest
 
 
 class McpDoor:
     """One client, from its first message to its last."""
 
     def __init__(
-        self, agent: str, options: Mapping[str, Any], incoming: int, write: Callable[[memoryview], int | None]
+        self,
+        agent: str,
+        file: Path,
+        options: Mapping[str, Any],
+        incoming: int,
+        write: Callable[[memoryview], int | None],
     ) -> None:
-        """`options` are those of `OpenRequest`. The agent is asked under its file's name: nothing need be loaded."""
-        self._answers = Answers(Source(agent_path(agent).stem, OpenRequest(agent=agent, **options)))
+        """`agent` is in `file`, after which it is named here: nothing need be loaded. `options`: see `OpenRequest`."""
+
+        def request() -> OpenRequest:
+            from edgeagent.runtime.open import OpenRequest
+
+            return OpenRequest(agent=agent, **options)
+
+        self._answers = Answers(Source(writable(f"ask_{file.stem}"), request))
         self._peer = Peer(incoming, write, self._answers, batches=True, cancels="notifications/cancelled")
 
     def run(self) -> None:

@@ -19,7 +19,7 @@ from edgeagent.doors.http.message import EVENTS, JSON, Refused, Reply
 from edgeagent.doors.http.queue import Places
 from edgeagent.doors.http.routes import Call, Route
 from edgeagent.doors.mcp.answers import VERSIONS, Answers
-from edgeagent.doors.mcp.offered import Source
+from edgeagent.doors.mcp.client import Source
 from edgeagent.doors.mcp.stateless import Alone, is_stateless, status_of, wrong
 from edgeagent.doors.mcp.stream import Stream
 from edgeagent.driver.peer import Talk

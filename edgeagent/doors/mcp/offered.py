@@ -6,26 +6,23 @@ model, which is loaded when something is said to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from edgeagent.core.agent import Agent, Tool
-from edgeagent.core.names import writable
 from edgeagent.core.values import canonical_json
 from edgeagent.doors.mcp.asked_later import AskedLater
+from edgeagent.doors.mcp.client import Client, Source
 from edgeagent.doors.mcp.content import BLOBS_BYTES_MAX, told_failure, told_result
-from edgeagent.doors.mcp.watched import Client, Watched
+from edgeagent.doors.mcp.watched import Watched
 from edgeagent.driver.peer import Call
 from edgeagent.errors import EdgeAgentError
 from edgeagent.runtime.answer import Answer
 from edgeagent.runtime.dictated import Dictation
 from edgeagent.runtime.folder import TRACE_NAME, find_directory
 from edgeagent.runtime.golden import story
-from edgeagent.runtime.model import Model
 from edgeagent.runtime.open import OpenRequest, open_session
 from edgeagent.runtime.recording import load_recording, records_of
 from edgeagent.runtime.rests import kept_bytes
@@ -42,28 +39,6 @@ TRACE_CHARS_MAX = 1 << 20
 LOOKED_UP = "the client calls {tool}"
 """What stands in the place of a user's words: nothing of the call, since none of it is a user's."""
 
-COMPLETED_MAX = 100
-"""Values of a completion, as the protocol bounds them."""
-
-
-class Source(msgspec.Struct, frozen=True):
-    """An agent, and how sessions of it are opened. A `model` that is given is loaded already, and stays so.
-
-    `name` is what the tool is called after by which the agent is asked. `others` gives the sessions, besides a client's
-    own, that it may read: rows with an `id` and a `title`. Any thread calls it.
-    """
-
-    name: str
-    request: OpenRequest
-    model: Model | None = None
-    root: Path | None = None
-    others: Callable[[], list[dict[str, Any]]] = list
-
-    @property
-    def ask_name(self) -> str:
-        """The tool by which something is said to the agent."""
-        return writable(f"ask_{self.name}")
-
 
 class Offered:
     """One agent, for one client."""
@@ -77,14 +52,14 @@ class Offered:
 
     @cached_property
     def _calls(self) -> Session:
-        asked = self._source.request
+        asked = self._source.request()
         names = ("agent", "spec", "taken", "state", "config", "seed")
         request = OpenRequest(door=DOOR, **{name: getattr(asked, name) for name in names})
         return self._kept("calls", open_session(request, self._calls_door, self._dictation))
 
     @cached_property
     def _talk(self) -> Session:
-        request = msgspec.structs.replace(self._source.request, door=DOOR)
+        request = msgspec.structs.replace(self._source.request(), door=DOOR)
         return self._kept("words", open_session(request, self._talk_door, self._source.model))
 
     def _kept(self, name: str, session: Session) -> Session:
@@ -158,7 +133,7 @@ class Offered:
 
     def prompts(self) -> list[dict[str, Any]]:
         """What a person may begin with: something for this agent."""
-        about = f"Have something done by the agent {self._source.name}."
+        about = "Have something done by this agent."
         wanted = {"name": "text", "description": "What is to be done, in words.", "required": True}
         return [{"name": self.ask_name, "description": about, "arguments": [wanted]}]
 
@@ -210,7 +185,7 @@ class Offered:
 
     def _trace(self, name: str) -> str:
         own = next((each for each in self._opened.values() if each.id == name), None)
-        agent = own.agent if own is not None else self._source.request.agent
+        agent = own.agent if own is not None else self._source.request().agent
         if own is None and self._source.root is None:
             raise EdgeAgentError("its trace is not kept here")
         directory = own.directory if own is not None else find_directory(self._source.root, name)  # type: ignore[arg-type]

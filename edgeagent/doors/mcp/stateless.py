@@ -24,8 +24,8 @@ from edgeagent.codec.jsonrpc import (
 )
 from edgeagent.core.text import shown
 from edgeagent.doors.mcp.answers import CAPABILITIES, NO_SUCH_RESOURCE, SERVER, VERSIONS, Answers
+from edgeagent.doors.mcp.client import LEVELS, Client
 from edgeagent.doors.mcp.stream import Stream
-from edgeagent.doors.mcp.watched import LEVELS, Client
 from edgeagent.driver.peer import Call, Refused
 
 STATELESS = "2026-07-28"

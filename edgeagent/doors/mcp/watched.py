@@ -12,29 +12,13 @@ from edgeagent.core.effects import AskUser, Effect
 from edgeagent.core.events import Event, ToolReturned
 from edgeagent.core.state import State
 from edgeagent.core.text import shown
+from edgeagent.doors.mcp.client import LEVELS, Client
 from edgeagent.driver.peer import Asked, Call, Refused
 from edgeagent.errors import DriverUnavailable
 from edgeagent.runtime.door import Decision, QuietDoor
 
-LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-"""How much a line of the log matters, as syslog has it."""
-
 ASKED_S = 300.0
 """Who is asked has so long; then it is a no, and the session goes on."""
-
-
-class Client:
-    """What a client has said of itself."""
-
-    def __init__(self) -> None:
-        self.asks = False
-        """Whether its user can be asked."""
-        self.level = LEVELS.index("warning")
-        """The least that it wants to be told."""
-        self.is_asked_later = False
-        """Whether its user is asked between two requests: the second has the answer."""
-        self.decided: tuple[str, bool] | None = None
-        """What its user has said to the question of this digest, in the second of them."""
 
 
 class Watched(QuietDoor):
