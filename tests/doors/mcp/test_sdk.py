@@ -15,6 +15,7 @@ pytest.importorskip("mcp", reason="the MCP SDK is missing, so clients were NOT t
 
 import httpx2  # after the skip
 from mcp import ClientSession, MCPError, StdioServerParameters, stdio_client, types
+from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.doors.http.serving import ANNE, serving
@@ -36,14 +37,17 @@ def drive(request):
     return run
 
 
-@contextlib.asynccontextmanager
-async def _over_stdio(folder, answers):
+def _started(folder, answers):
     (folder / "garden.py").write_text(AGENT)
     (folder / "script.json").write_text(json.dumps(answers))
     arguments = ["-m", "edgeagent", "mcp", str(folder / "garden.py"), "--state", str(folder / "state")]
     arguments += ["--model", f"script:{folder / 'script.json'}"]
-    server = StdioServerParameters(command=sys.executable, args=arguments, env={**os.environ, "PYTHONPATH": str(ROOT)})
-    async with stdio_client(server) as streams:
+    return StdioServerParameters(command=sys.executable, args=arguments, env={**os.environ, "PYTHONPATH": str(ROOT)})
+
+
+@contextlib.asynccontextmanager
+async def _over_stdio(folder, answers):
+    async with stdio_client(_started(folder, answers)) as streams:
         yield streams
 
 
@@ -224,3 +228,27 @@ def test_a_resource_that_is_none_is_an_error(tmp_path, drive):
         return True
 
     assert drive(tmp_path, read)[0]
+
+
+@pytest.mark.parametrize("over", ["stdio", "http"])
+def test_the_newest_client_agrees_upon_a_version_and_asks_its_user(tmp_path, over):
+    async def answer(context, params):
+        return types.ElicitResult(action="accept", content={"run": "set_valve" in params.message})
+
+    async def use(target):
+        async with Client(target, elicitation_callback=answer, read_timeout_seconds=60) as client:
+            called = await client.call_tool("set_valve", {"valve": "north", "seconds": 30})
+            return (
+                client.protocol_version,
+                text_of(called),
+                text_of(await client.call_tool("ask_garden", {"text": "?"})),
+            )
+
+    if over == "http":
+        with serving(tmp_path, ("Forty-one percent.",), agent=AGENT, keys=None) as server:
+            version, *said = asyncio.run(use(f"http://127.0.0.1:{server.port}/mcp"))
+    else:
+        version, *said = asyncio.run(use(_started(tmp_path, ("Forty-one percent.",))))
+    assert version == ("2026-07-28" if over == "http" else "2025-11-25")
+    assert said == ["north is open for 30 s", "Forty-one percent."]
+    assert effects(tmp_path) == ["north 30"]
