@@ -25,6 +25,8 @@ from edgeagent.runtime.wiring import drivers_of, step_of
 from edgeagent.trace.file import examine_file
 
 SESSIONS, DOORS = 3, ("paper", "wall")
+NO_END = 1_000_000
+"""More rounds than any machine gets through before it is killed."""
 
 
 @tool(idempotent=True, effect="read")

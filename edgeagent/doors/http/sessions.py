@@ -99,7 +99,7 @@ class Sessions:
             await self._make_room()
             feed = Feed(agent, who, self._metrics, self._progressed)
             session = await self._opened(self.agents[agent], feed, **more)
-            await self._keep(session.id, Owner(key=who, agent=agent, begun_ms=time.time_ns() // 1_000_000))
+            await self._keep(session.id, Owner(key=who, agent=agent, begun_ms=self._later_than_all()))
         return feed
 
     async def feed(self, who: str, name: str) -> Feed:
@@ -128,7 +128,7 @@ class Sessions:
     def talked(self, who: str, agent: str, history: str) -> str:
         """The newest session of this key's with the agent in which just that was said, or ''."""
         mine = (n for n, o in self._owners.items() if (o.key, o.agent, o.history) == (who, agent, history))
-        return max(mine, default="")
+        return max(mine, key=lambda name: self._owners[name].begun_ms, default="")
 
     async def noted(self, name: str, history: str) -> None:
         """Keep what was said in it by now."""
@@ -161,6 +161,11 @@ class Sessions:
         async with self._changing:
             for name in list(self._feeds):
                 await self._put_down(name)
+
+    def _later_than_all(self) -> int:
+        """The time in ms, but after the beginning of every session there is: none ties, whatever the clock does."""
+        newest = max((owner.begun_ms for owner in self._owners.values()), default=0)
+        return max(time.time_ns() // 1_000_000, newest + 1)
 
     async def _opened(self, served: Served, feed: Feed, resume: str | None = None, **more: Any) -> Session:
         more |= {"resume": resume} if resume is not None else {}

@@ -431,6 +431,14 @@ def test_a_conversation_is_one_session_found_by_its_history(tmp_path):
         assert chat(server, AGENT, user("First?"))[1]["edgeagent"]["session"] not in ids
 
 
+def test_of_sessions_with_one_history_the_newest_goes_on_also_of_those_of_one_second(tmp_path):
+    talk = (user("First?"), answered("One."), user("And then?"))
+    with serving(tmp_path, ("One.",) * 8 + ("Two.",)) as server:
+        begun = [chat(server, AGENT, talk[0])[1]["edgeagent"]["session"] for _ in range(8)]
+        assert len(set(begun)) == 8
+        assert chat(server, AGENT, *talk)[1]["edgeagent"]["session"] == begun[-1]
+
+
 def test_a_history_is_found_after_a_restart_and_by_nobody_else(tmp_path):
     talk = (user("First?"), answered("One."), user("And then?"))
     with serving(tmp_path, ("One.", "Two.")) as server:
