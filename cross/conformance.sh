@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Does ARCH behave as every other?  conformance.sh ARCH  runs, in the image of ARCH under emulation:
 #   the pure tests · every golden trace byte for byte · the preflight on the weakest CPU and on one below it ·
-#   one call of the greenhouse by the real model, confined as on a device
+#   a model asked over TLS by the image's own curl · one call of the greenhouse by the real model, confined as on a device
 # What the model writes freely is not compared between CPUs, since rounding differs; that it is valid is.
-#   STEPS="traces floor greenhouse tests call"  chooses; `call` is the smallest agent, of one tool
+#   STEPS="traces floor far greenhouse tests call"  chooses; `call` is the smallest agent, of one tool
 #   EDGEAGENT_IMAGE_READY=1  takes the image that is there
 #   EDGEAGENT_ASK_AGAIN=1  runs although the same image passed the same tests before
 . "$(dirname "$0")/common.sh"
 load_target "${1:-}"
-steps=${STEPS:-traces floor greenhouse tests}
+steps=${STEPS:-traces floor far greenhouse tests}
 [ -n "${EDGEAGENT_IMAGE_READY:-}" ] || "$CROSS/image.sh" "$ARCH"
 began=$SECONDS
 
@@ -39,7 +39,7 @@ find "$site" -type d -exec chmod a+rwx {} +
 engine=$(command -v podman || command -v docker) || die "podman or docker is needed to run an image"
 image=$("$engine" image inspect "localhost/edgeagent:$ARCH" --format '{{index .Config.Labels "edgeagent.made-of"}}')
 verdict=$CACHE/conforms/$ARCH-$(key "$image" "$(cd "$staged" && find . -type f -print0 | sort -z | xargs -0 sha256sum)" \
-    "$steps" "$FLOOR" "$BELOW_FLOOR" "$MEMORY_MB" "$CROSS"/{conformance.sh,run.sh,pump.py,check_call.py,pins/tests.txt})
+    "$steps" "$FLOOR" "$BELOW_FLOOR" "$MEMORY_MB" "$CROSS"/{conformance.sh,run.sh,pump.py,check_call.py,check_far.py,pins/tests.txt})
 if [ -e "$verdict" ] && [ -z "${EDGEAGENT_ASK_AGAIN:-}" ]; then
     say "$ARCH conformed already, as this very image with these very tests: $steps"
     exit
@@ -86,6 +86,16 @@ floor() {
         say "on $BELOW_FLOOR the preflight ended with $code; its sentence and 5 are right"
         return 1
     }
+}
+
+far() {
+    local tls=$DIST/conformance/$ARCH-tls
+    rm -rf "$tls" && mkdir -p "$tls"
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost \
+        -addext subjectAltName=DNS:localhost -keyout "$tls/key.pem" -out "$tls/cert.pem" 2> /dev/null
+    chmod -R a+rX "$tls"  # The container has another user; the key is thrown away with it.
+    MORE="-v $tls:/tls:ro -v $CROSS/pump.py:/usr/share/edgeagent/pump.py:ro -v $CROSS/check_far.py:/check_far.py:ro" \
+        inside /check_far.py /tls/cert.pem /tls/key.pem
 }
 
 # What was asked of which agent; an exit code of 4 means that the budget of one model call ended the closing words, which

@@ -27,7 +27,7 @@ for deb in "$work"/cache/archives/*.deb; do
     name=$(dpkg-deb -f "$deb" Package)
     case $name in
         # Wanted only by scripts that do not run here.
-        perl-base | debconf | ucf | sensible-utils | dpkg | tar | libacl1 | libselinux1 | libpcre2-8-0 | libmd0) continue ;;
+        perl-base | debconf | ucf | sensible-utils | openssl | dpkg | tar | libacl1 | libselinux1 | libpcre2-8-0 | libmd0) continue ;;
     esac
     dpkg-deb -x "$deb" "$out"
     dpkg-deb -f "$deb" > "$out/var/lib/dpkg/status.d/$name"
@@ -42,6 +42,13 @@ for each in man info locale lintian bug doc-base bash-completion applications pi
 rm -rf "$out"/usr/lib/python3.*/idlelib "$out"/usr/lib/python3.*/turtledemo "$out"/usr/lib/python3.*/lib2to3 \
     "$out"/usr/lib/python3.*/pydoc_data "$out"/usr/share/python3 "$out"/usr/share/binfmts "$out"/etc/apt "$out"/etc/cron* \
     "$out"/etc/init.d "$out"/etc/default "$out"/etc/alternatives "$out"/usr/share/base-passwd "$out"/var/cache "$out"/var/backups
+
+# The public authorities in one file, as the package's own script would write them; without one, https asks nobody.
+if [ -d "$out/usr/share/ca-certificates" ]; then
+    mkdir -p "$out/etc/ssl/certs"
+    cat "$out"/usr/share/ca-certificates/*/*.crt > "$out/etc/ssl/certs/ca-certificates.crt"
+    rm -rf "$out/usr/share/ca-certificates"
+fi
 
 # Whom the agent runs as, and the places a container runtime mounts over.
 mkdir -p "$out/etc" "$out/dev" "$out/proc" "$out/sys" "$out/run" "$out/tmp" "$out/state" "$out/models" "$out/root"

@@ -4,7 +4,7 @@
 # one that confines no container).
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
-packages=(cmake ninja-build patchelf mmdebstrap qemu-user-static binfmt-support
+packages=(cmake ninja-build patchelf openssl mmdebstrap qemu-user-static binfmt-support
     {gcc,g++}-{aarch64-linux-gnu,arm-linux-gnueabihf,riscv64-linux-gnu}
     buildah podman runc uidmap netavark aardvark-dns containernetworking-plugins skopeo)
 cannot() { echo "-- the cross tools cannot be had here: $*" >&2; exit 75; }

@@ -218,7 +218,7 @@ def needs_curl() -> Iterator[None]:
         raise ConfigError(
             f"a model behind an endpoint needs pycurl ({error}): pip install 'edgeagent[remote]'. Where the index has "
             "no wheel (armv7, riscv64): apt install python3-pycurl, in a venv with --system-site-packages. "
-            "The images of edgeagent are without it: install on the board itself, or add it to an image of your own"
+            "The images of edgeagent have it"
         ) from error
 
 
