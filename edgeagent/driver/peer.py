@@ -280,10 +280,10 @@ class Talk:
         """Want no answer any more to a request of ours; who waits for it is told."""
         with self._changing:
             self._waiting.give_up(asked.id)
-        if asked.answered.done():
-            return
-        with contextlib.suppress(InvalidStateError):
+        try:
             asked.answered.set_exception(DriverUnavailable(why or "given up"))
+        except InvalidStateError:  # It is answered, or was given up by another thread, which says so.
+            return
         if self._cancels:
             asked.send(cancelled(asked.id, why, self._cancels))
 

@@ -21,6 +21,7 @@ OFFERS = {"read": READ, "write": WRITE, "terminal": COMMAND}
 """What an operator names, and the tool that it becomes."""
 
 FILE_S, COMMAND_S = 30.0, 300.0
+CANCELLED = "its turn was cancelled"
 KILL_S = 10.0
 """How long the client may take to end a command that ran out of time, and to say what it had written."""
 
@@ -62,6 +63,7 @@ class Client:
         self._peer, self._session, self._folders = peer, session, folders
         self._running: dict[str, None] = {}
         self._asked: dict[int | str, Asked] = {}
+        self._is_stopped = False
         self.on_terminal: Callable[[dict[str, Any], str], None] = lambda arguments, terminal: None
 
     def tools(self, names: tuple[str, ...]) -> tuple[Tool, ...]:
@@ -88,8 +90,11 @@ class Client:
 
     def asked_for(self, method: str, params: dict[str, Any], seconds: float) -> Any:
         """What the client answers to a request for this session. Raises ClientFailed and DriverUnavailable."""
+        self._check_turn()
         asked = self._ask(method, params)
         self._asked[asked.id] = asked
+        if self._is_stopped:  # While it was sent, so that `stop` has not seen it.
+            asked.give_up(CANCELLED)
         try:
             return asked.wait(seconds)
         except Refused as error:
@@ -97,12 +102,21 @@ class Client:
         finally:
             self._asked.pop(asked.id, None)
 
+    def begin(self) -> None:
+        """A turn runs: what its tools ask goes to the client."""
+        self._is_stopped = False
+
     def stop(self) -> None:
-        """End what the client does for this session's turn, which is over."""
+        """End what the client does for this session's turn, which is over; a tool that is late asks nothing more."""
+        self._is_stopped = True
         for terminal in tuple(self._running):
             self._ask("terminal/kill", {"terminalId": terminal})
         for asked in tuple(self._asked.values()):
-            asked.give_up("its turn was cancelled")
+            asked.give_up(CANCELLED)
+
+    def _check_turn(self) -> None:
+        if self._is_stopped:
+            raise DriverUnavailable(CANCELLED)
 
     # -- files -----------------------------------------------------------------------------------------------------
 
@@ -125,10 +139,13 @@ class Client:
     # -- commands --------------------------------------------------------------------------------------------------
 
     def _run(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        self._check_turn()
         given = arguments | {"cwd": self._folders[0], "outputByteLimit": OUTPUT_BYTES}
         terminal = _as(Terminal, self._ask("terminal/create", given).wait(FILE_S)).terminal_id
         of_it = {"terminalId": terminal}
         self._running[terminal] = None
+        if self._is_stopped:  # While it was made, so that `stop` has not seen it.
+            self._ask("terminal/kill", of_it)
         try:
             self.on_terminal(arguments, terminal)
             ended = _as(Exit, self._ask("terminal/wait_for_exit", of_it).wait(COMMAND_S - 2 * KILL_S))

@@ -6,8 +6,8 @@ import threading
 from typing import Any
 
 from edgeagent.core.agent import Agent
-from edgeagent.core.effects import AskUser, Effect
-from edgeagent.core.events import Event, UserSaid
+from edgeagent.core.effects import AskModel, AskUser, Effect
+from edgeagent.core.events import Cancelled, Event, UserSaid
 from edgeagent.core.state import State, calls_out, is_held
 from edgeagent.core.text import shown
 from edgeagent.core.values import canonical_json
@@ -77,6 +77,10 @@ class EditorDoor(QuietDoor):
         if self._shows:
             is_own = isinstance(event, UserSaid) and event.door == DOOR
             self._updates.take(event, state, effects, echo=not is_own)
+        if isinstance(event, Cancelled):  # Calls may have been handed out since it was asked for.
+            self.client.stop()
+        if any(isinstance(each, AskModel) for each in effects):
+            self.client.begin()
         if self._asked:
             self._take_back({call.question_id for call in calls_out(state) if is_held(call)})
 
