@@ -11,6 +11,10 @@ READY  := $(VENV)/ready
 export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DCMAKE_C_FLAGS=-U__AMX_INT8__ -DCMAKE_CXX_FLAGS=-U__AMX_INT8__
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 
+# One more than there are cores: many tests wait for a process or a device.
+WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
+PYTEST = $(PY) -m pytest --numprocesses $(WORKERS) --dist worksteal --ignore=tests/device --ignore=tests/web
+
 .DEFAULT_GOAL := help
 .PHONY: help demo quick test test-gbnf test-slow serve-test mcp-test remote-test host-test prove agentdojo crash-test device-test device-test-linux web-test lint accuracy accuracy-gate bench-gate clean
 
@@ -33,15 +37,15 @@ demo: $(READY) ## Set everything up and run the main job on the real model
 	@$(PY) -m examples.demo
 
 quick: $(READY) ## Every test that needs no model; under a minute on two cores
-	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device --ignore=tests/web -m "not model and not slow and not long and not deep"
+	$(PYTEST) -m "not model and not slow and not long and not deep"
 
 test: $(READY) ## Set everything up and run the tests
 	@$(PY) -m edgeagent model pull smollm2
-	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device --ignore=tests/web -m "not slow and not deep"
+	$(PYTEST) -m "not slow and not deep"
 
 test-gbnf: $(READY) ## The tests that need the model once more, held by llama.cpp's own grammars
 	@$(PY) -m edgeagent model pull smollm2
-	EDGEAGENT_ENGINE=gbnf $(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device --ignore=tests/web -m "model and not slow"
+	EDGEAGENT_ENGINE=gbnf $(PYTEST) -m "model and not slow"
 
 serve-test: $(READY) ## Ask a real server as OpenAI's client, a conformance probe and Home Assistant do; prints a table
 	@$(PY) -m edgeagent model pull smollm2
@@ -83,7 +87,7 @@ agentdojo: $(READY) ## Attack the rules with AgentDojo's 609 pairs and our own 2
 
 test-slow: $(READY) ## The long runs: of the property tests, and of the model
 	@$(PY) -m edgeagent model pull smollm2
-	$(PY) -m pytest --numprocesses auto --dist worksteal --ignore=tests/device --ignore=tests/web --hypothesis-profile wide -m "slow or deep"
+	$(PYTEST) --hypothesis-profile wide -m "slow or deep"
 
 crash-test: $(READY) ## Kill, cut, flip and starve sessions in some 40,000 ways; the last line counts
 	@$(PY) -m tests.crash
