@@ -48,12 +48,14 @@ class Service:
     ) -> Session:
         """Start a session and serve it; a door with a `name` has a place in its trace. `more` as in `edgeagent.open`.
 
-        `first` is called before anything is served; with `resume` it is a session that is there already. Raises
+        `first` is called before anything is served; with `resume` it is a session that is there already, and it is
+        returned when what its last process left is worked off. Raises
         ConfigError where as many are open as may be, and what `edgeagent.open` raises.
         """
         session = self._opened(OpenRequest(agent=agent, door=name, state=self._state, **more), door or QuietDoor())
         first(session)
         self._threads[session.id].start()
+        session.taken_up.wait()
         return session
 
     def resume(self, *agents: Agent, door: Callable[[str], Door] | None = None, name: str = "") -> list[Session]:
@@ -105,3 +107,5 @@ class Service:
         except EdgeAgentError as error:
             self.failed[session.id] = error
             door.activity(f"session {session.id} is not served any more: {error}")
+        finally:
+            session.taken_up.set()

@@ -78,6 +78,8 @@ class Session:
         self._turns = Turns(self.trace_path, self.state)
         self._changed = threading.Condition()
         self._is_worked, self._is_closed, self._worker = False, False, 0
+        self.taken_up = threading.Event()
+        """Set when what the last process left is worked off: the questions that are open have their own numbers."""
         self._last: Callable[[], None] = lambda: None
         self._at_rest: list[Callable[[], None]] = []
         if self._doors.owner is not None:
@@ -210,6 +212,7 @@ class Session:
         """Post what comes first of all when a session is opened, and set its timers again."""
         for event in events:
             self._loop.post(event)
+        self._loop.call(self.taken_up.set)
         self._loop.set_timers()
 
     def on_close(self, do: Callable[[], None]) -> None:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ import pytest
 import edgeagent
 from edgeagent import Agent, Decision, QuietDoor, tool
 from edgeagent.core.events import ModelAnswered, UserSaid
-from edgeagent.core.values import Usage
+from edgeagent.core.values import Usage, call_digest
+from edgeagent.doors.http.feed import questions_in
 from edgeagent.driver.scripted import ScriptedModel
 from edgeagent.errors import ConfigError
 from edgeagent.runtime.config import ModelSettings
@@ -227,6 +229,26 @@ def test_a_service_serves_sessions_of_several_agents_and_takes_them_up_again(tmp
         assert len(service.resume(PAYER, other)) == 1
         words = [session.post_words("second") for session in service.sessions.values()]
         assert [word.answered.result(30).text for word in words] == ["two", "two"]
+
+
+def test_a_session_that_was_taken_up_again_takes_a_decision_at_once(tmp_path):
+    class Asked(QuietDoor):
+        def decide(self, question):
+            asked.set()
+
+    class Slow(QuietDoor):
+        def watch(self, event, state, effects):
+            time.sleep(0.2)  # Each event that takes it up is shown; behind them the question has its new number.
+
+    asked = threading.Event()
+    with edgeagent.Service(Script([PAY, "paid"]), state=tmp_path) as service:
+        session = service.open(PAYER, Asked())
+        session.post_words("pay")
+        assert asked.wait(60)
+    with edgeagent.Service(Script([PAY, "paid"]), state=tmp_path) as service:
+        session = service.open(PAYER, Slow(), resume=session.id)
+        (question,) = questions_in(session.state)
+        assert session.decide(question.question_id, True, call_digest(question.tool, question.arguments))
 
 
 def test_a_service_takes_no_more_sessions_than_it_may(tmp_path):
