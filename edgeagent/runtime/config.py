@@ -6,7 +6,7 @@ import difflib
 import os
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -68,6 +68,9 @@ class NamedModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     idle_s: float = 60.0
     price: dict[Literal["input", "output"], Annotated[float, msgspec.Meta(ge=0, le=PRICE_MAX)]] = {}
 
+
+Elsewhere = TypeVar("Elsewhere", NamedModel, ServerSettings)
+"""What is asked over a network, with a key."""
 
 _NO_MODEL = NamedModel()
 
@@ -267,18 +270,19 @@ def _beside(file: Path, settings: Settings) -> Settings:
     return msgspec.structs.replace(settings, model=msgspec.structs.replace(settings.model, template=str(template)))
 
 
-def _files_beside(folder: Path, model: NamedModel) -> NamedModel:
-    """The model with its files as they are seen from the folder of the settings."""
-    changed = {k: str(folder / Path(v).expanduser()) for k in ("ca", "socket") if (v := getattr(model, k))}
-    kind, _, path = model.credential.partition(":")
+def _files_beside(folder: Path, asked: Elsewhere) -> Elsewhere:
+    """What is asked elsewhere, with its files as they are seen from the folder of the settings."""
+    changed = {k: str(folder / Path(v).expanduser()) for k in ("ca", "socket") if (v := getattr(asked, k))}
+    kind, _, path = asked.credential.partition(":")
     if kind == "file":
         changed["credential"] = f"file:{folder / Path(path).expanduser()}"
-    return msgspec.structs.replace(model, **changed)
+    return msgspec.structs.replace(asked, **changed)
 
 
 def _folders_beside(folder: Path, server: ServerSettings) -> ServerSettings:
     """The server with its folders as they are seen from that of the settings, in which it runs."""
     roots = tuple(str(folder / Path(root).expanduser()) for root in server.roots)
+    server = _files_beside(folder, server)
     return msgspec.structs.replace(server, folder=str(folder / Path(server.folder).expanduser()), roots=roots)
 
 

@@ -22,6 +22,7 @@ from edgeagent.codec.jsonrpc import (
     METHOD_NOT_FOUND,
     Batch,
     Fault,
+    Id,
     Incoming,
     Message,
     Notification,
@@ -33,7 +34,7 @@ from edgeagent.codec.jsonrpc import (
 from edgeagent.core.text import shown
 from edgeagent.driver.mcp.offer import Declared, declared_resource, declared_tool
 from edgeagent.driver.unknown import CommandFailed, EffectUnknown
-from edgeagent.errors import DriverUnavailable, PeerMisbehaved
+from edgeagent.errors import DriverError, DriverUnavailable, PeerMisbehaved
 from edgeagent.version import __version__
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -52,17 +53,28 @@ ANSWER_S = 5.0
 """For us to write an answer to what it asks."""
 
 
+INITIALIZED = Notification("notifications/initialized")
+"""What ends the greeting."""
+
+
+class SessionEnded(DriverUnavailable):
+    """The server has forgotten us: it was asked for nothing, and can be greeted anew."""
+
+
 class Wire(Protocol):
     """What carries messages to a server and back."""
 
     def send(self, message: Message, until: float) -> None:
-        """Send one. Raises DriverUnavailable if it was not sent."""
+        """Send one. Raises DriverUnavailable if it was not sent; what turns out later is `Connection.unanswered`."""
+
+    def begin(self, version: str, until: float) -> None:
+        """Speak this version from now on, and say that the greeting is over. Raises DriverUnavailable."""
 
     def kill(self) -> None:
         """End it now."""
 
-    def memory_bytes(self) -> int:
-        """What it holds in this machine's memory."""
+    def standing(self) -> str:
+        """What it holds in this machine's memory, or where it is; to be shown."""
 
     def close(self) -> None:
         """End it."""
@@ -75,7 +87,7 @@ class Connection:
         self._name, self._roots = name, tuple(roots)
         self._waiting = Waiting()
         self._lock = threading.Lock()
-        self._answers: dict[int | str, Future[Result | Fault]] = {}
+        self._answers: dict[Id, Future[Result | Fault]] = {}
         self._unasked = 0
         self._notes: list[str] = []
         self._lost: str | None = None
@@ -102,7 +114,7 @@ class Connection:
         self.version, self._has = version, frozenset(has if isinstance(has, dict) else ())
         named = [info.get(key) for key in ("name", "version")] if isinstance(info, dict) else []
         self.about = shown(" ".join(each for each in named if isinstance(each, str)))[:80]
-        wire.send(Notification("notifications/initialized"), time.monotonic() + within_s)
+        wire.begin(version, time.monotonic() + within_s)
 
     def offer(self, within_s: float) -> tuple[Declared, ...]:
         """Everything it offers now. Raises DriverUnavailable, PeerMisbehaved."""
@@ -232,6 +244,13 @@ class Connection:
             answers = list(self._answers.values())
         for answer in answers:
             _fail(answer, EffectUnknown(self._lost))
+
+    def unanswered(self, request_id: Id, error: DriverError) -> None:
+        """Take that no answer comes to a request: DriverUnavailable if it was not taken, EffectUnknown if it was."""
+        with self._lock:
+            waits = self._answers.get(request_id)
+        if waits is not None:
+            _fail(waits, error)
 
     def _take_answer(self, answer: Result | Fault) -> None:
         with self._lock:

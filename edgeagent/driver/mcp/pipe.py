@@ -19,6 +19,7 @@ from pathlib import Path
 from edgeagent.codec.frames import Lines
 from edgeagent.codec.jsonrpc import Incoming, Message, Reader, encode
 from edgeagent.core.text import readable, shown
+from edgeagent.driver.mcp.connection import INITIALIZED
 from edgeagent.errors import DriverUnavailable
 
 READ_BYTES = 1 << 16
@@ -92,10 +93,14 @@ class Pipe:
                 self.kill()  # Half a message may stand in the pipe, so nothing can follow it.
                 raise DriverUnavailable("it does not read what it is sent")
 
-    def memory_bytes(self) -> int:
+    def begin(self, version: str, until: float) -> None:
+        """Say that the greeting is over. Raises DriverUnavailable."""
+        self.send(INITIALIZED, until)
+
+    def standing(self) -> str:
         """What it and the programs it has started hold in memory now."""
         pages = sum(size for group, size in _processes() if group == self._process.pid)
-        return pages * os.sysconf("SC_PAGE_SIZE")
+        return f"{pages * os.sysconf('SC_PAGE_SIZE') / 1e6:.0f} MB of memory"
 
     def kill(self) -> None:
         """End it now; `lost` follows."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeagent.core.values import canonical_json
-from edgeagent.driver.mcp.connection import Connection, Wire
+from edgeagent.driver.mcp.connection import Connection, SessionEnded, Wire
 from edgeagent.driver.mcp.content import error_of, resource_of, value_of
 from edgeagent.driver.mcp.offer import Declared
 from edgeagent.driver.mcp.pipe import Pipe
@@ -56,13 +56,16 @@ class Server:
         harmless = server.is_idempotent(tool) and server.effect_of(tool) == "read"
         key = (tool, canonical_json(arguments))
         self._unknown.check(key)
-        connection = self._ready(tool)
-        return self._unknown.noted(key, lambda: self._called(connection, tool, arguments), harmless=harmless)
+
+        def called(connection: Connection) -> Any:
+            return self._unknown.noted(key, lambda: self._called(connection, tool, arguments), harmless=harmless)
+
+        return self._on_new_session(tool, called)
 
     def read(self, uri: str, resource: str) -> Any:
         """Read a resource, approved under the name `resource`. Raises as `call`."""
-        connection = self._ready(resource)
-        return resource_of(self._asked(connection, "resources/read", {"uri": uri}))
+        asked = self._on_new_session(resource, lambda c: self._asked(c, "resources/read", {"uri": uri}))
+        return resource_of(asked)
 
     def offer(self) -> tuple[Declared, ...]:
         """Start it, if it does not run, and say everything that it offers. Raises DriverUnavailable, PeerMisbehaved."""
@@ -70,11 +73,11 @@ class Server:
             return self._started().offer(self._settings.start_s)
 
     def about(self) -> str:
-        """What it calls itself, which version it speaks and what it holds in memory; empty while it does not run."""
+        """What it calls itself, which version it speaks, and its memory or place; empty while it does not run."""
         connection, wire = self._connection, self._wire
         if connection is None or wire is None:
             return ""
-        return f"{connection.about or 'without a name'}, protocol {connection.version}, {_megabytes(wire)} of memory"
+        return f"{connection.about or 'without a name'}, protocol {connection.version}, {wire.standing()}"
 
     def take_notes(self) -> tuple[str, ...]:
         """What befell it since this was last asked: its starts, what it wrote that was no message."""
@@ -92,6 +95,13 @@ class Server:
     # -- within ----------------------------------------------------------------------------------------------------
 
     _wire: Wire | None = None
+
+    def _on_new_session(self, tool: str, do: Callable[[Connection], Any]) -> Any:
+        """Do something with the server; once more, greeted anew, where it has forgotten us and so did nothing."""
+        try:
+            return do(self._ready(tool))
+        except SessionEnded:
+            return do(self._ready(tool))
 
     def _ready(self, tool: str) -> Connection:
         """The server, running and as approved. Raises DriverUnavailable, PeerMisbehaved; then nothing was called."""
@@ -132,20 +142,27 @@ class Server:
         server = self._settings
         connection = Connection(self.name, server.roots)
         try:
-            folder = Path(server.folder) if server.folder else None
-            pipe = Pipe(server.command, folder, server.environment, connection.incoming, connection.lost)
+            wire = self._wired(connection)
             try:
-                connection.greet(pipe, server.start_s)
+                connection.greet(wire, server.start_s)
                 self._declared = _digests(connection.offer(server.start_s))
             except BaseException:
-                pipe.close()
+                wire.close()
                 raise
         except DriverError as error:
             self._failed()
             raise type(error)(f"{self.name} does not start: {error}") from None
-        self._connection, self._wire, self._is_doubtful = connection, pipe, False
+        self._connection, self._wire, self._is_doubtful = connection, wire, False
         self._note(f"started: {self.about()}")
         return connection
+
+    def _wired(self, connection: Connection) -> Wire:
+        """The program, started; or the way to where it is. Raises DriverUnavailable."""
+        server = self._settings
+        if server.url:
+            return _web(self.name, server, connection)
+        folder = Path(server.folder) if server.folder else None
+        return Pipe(server.command, folder, server.environment, connection.incoming, connection.lost)
 
     def _stop(self) -> None:
         if self._connection is not None:
@@ -170,7 +187,7 @@ class Server:
         try:
             result = connection.call(method, params, self._settings.timeout_s)
         except DriverUnavailable as error:
-            raise DriverUnavailable(f"{self.name} was not asked: {error}") from None
+            raise type(error)(f"{self.name} was not asked: {error}") from None
         except EffectUnknown as error:
             self._is_doubtful = True
             raise EffectUnknown(f"{self.name} was asked, and what it did is unknown: {error}") from None
@@ -185,5 +202,9 @@ def _digests(offer: tuple[Declared, ...]) -> dict[str, str]:
     return {each.name: each.digest for each in offer}
 
 
-def _megabytes(wire: Wire) -> str:
-    return f"{wire.memory_bytes() / 1e6:.0f} MB"
+def _web(name: str, server: ServerSettings, connection: Connection) -> Wire:
+    try:
+        from edgeagent.driver.mcp.web import Web
+    except ImportError as error:
+        raise DriverUnavailable(f"a server at a url needs pycurl ({error}): pip install 'edgeagent[remote]'") from None
+    return Web(name, server.endpoint, connection)

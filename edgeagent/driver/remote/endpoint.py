@@ -74,7 +74,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     def address(self, path: str) -> str:
         """The address of a path below the endpoint's own."""
-        return self.url.rstrip("/") + path
+        return self.url.rstrip("/") + path if path else self.url
 
 
 def is_loopback(host: str | None) -> bool:
@@ -87,18 +87,20 @@ def is_loopback(host: str | None) -> bool:
         return False
 
 
-def check_endpoint(endpoint: Endpoint, where: str) -> Endpoint:
-    """The endpoint, if it may be spoken to. Raises ConfigError naming the key `where` it stands."""
+def check_endpoint(endpoint: Endpoint, where: str, key: str = "endpoint", example: str = "v1") -> Endpoint:
+    """The endpoint, if it may be spoken to. Raises ConfigError naming the `key` that its address has, and `where`."""
     try:
         parts = urlsplit(endpoint.url)
         _ = parts.port
     except ValueError as error:
-        raise ConfigError(f"{where}.endpoint: {error}") from None
+        raise ConfigError(f"{where}.{key}: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"{where}.endpoint is no address; write it as https://host/v1, or http://127.0.0.1:8080/v1")
+        raise ConfigError(
+            f"{where}.{key} is no address; write it as https://host/{example}, or http://127.0.0.1:8080/{example}"
+        )
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        raise ConfigError(f"{where}.endpoint: a user, a query or a # has no place there; name a key with `credential`")
-    _check_plain(endpoint, parts, where)
+        raise ConfigError(f"{where}.{key}: a user, a query or a # has no place there; name a key with `credential`")
+    _check_plain(endpoint, parts, where, key)
     for name in ("connect_s", "first_event_s", "idle_s"):
         if not 0 < getattr(endpoint, name) <= SECONDS_MAX:
             raise ConfigError(f"{where}.{name} must be more than 0 seconds, and {SECONDS_MAX} at most")
@@ -110,11 +112,11 @@ def check_endpoint(endpoint: Endpoint, where: str) -> Endpoint:
     return endpoint
 
 
-def _check_plain(endpoint: Endpoint, parts: SplitResult, where: str) -> None:
+def _check_plain(endpoint: Endpoint, parts: SplitResult, where: str, key: str) -> None:
     """Refuse to speak in the clear over a network, unless the operator says so."""
     if parts.scheme == "http" and not (endpoint.is_loopback or endpoint.plain_http):
         raise ConfigError(
-            f"{where}.endpoint: {parts.hostname} is not this machine, and over http everybody between reads along; "
+            f"{where}.{key}: {parts.hostname} is not this machine, and over http everybody between reads along; "
             f"use https, or say {where}.plain_http = true"
         )
 

@@ -78,7 +78,11 @@ class Receiver(Protocol):
 
 @dataclass(eq=False)
 class Request:
-    """One request, and where it stands. `until` is when it must have ended, by the clock that never jumps."""
+    """One request, and where it stands. `until` is when it must have ended, by the clock that never jumps.
+
+    `method` is another than GET, or POST where there is a body. Where it `is_sent_once` it has a connection of its own:
+    on one that was kept curl sends again what the server may have read before it closed.
+    """
 
     endpoint: Endpoint
     path: str
@@ -88,6 +92,8 @@ class Request:
     streams: bool = True
     after: float = 0.0
     headers: tuple[str, ...] = ()
+    method: str = ""
+    is_sent_once: bool = False
     carries: Literal["authorization", "x-api-key"] = "authorization"
     received: int = 0
     lines: list[bytes] = field(default_factory=list)
@@ -120,8 +126,8 @@ class Request:
 class Transport:
     """Owns the thread. Close it after everything that uses it."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` is what every deadline is read from; it never goes back."""
+    def __init__(self, clock: Callable[[], float] = time.monotonic, name: str = "remote models") -> None:
+        """`clock` is what every deadline is read from; it never goes back. `name` is that of the thread."""
         self.clock = clock
         self._wake, self._woken = socket.socketpair()
         self._wake.setblocking(False)
@@ -131,7 +137,7 @@ class Transport:
         self._running: dict[Any, Request] = {}
         self._numbers = itertools.count()
         self._is_closed = False
-        self._thread = threading.Thread(target=self._run, name="remote models", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def start(self, request: Request) -> None:
@@ -315,6 +321,10 @@ def _prepared(request: Request, clock: Callable[[], float]) -> Any:
     if request.body is not None:
         curl.setopt(pycurl.POST, 1)
         curl.setopt(pycurl.POSTFIELDS, request.body)
+    if request.method:
+        curl.setopt(pycurl.CUSTOMREQUEST, request.method)
+    if request.is_sent_once:
+        curl.setopt(pycurl.FRESH_CONNECT, 1)
     curl.setopt(pycurl.USERAGENT, f"edgeagent/{__version__}")
     curl.setopt(pycurl.NOSIGNAL, 1)
     curl.setopt(pycurl.FOLLOWLOCATION, 0)
