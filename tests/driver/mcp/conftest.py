@@ -52,7 +52,8 @@ class Case:
         settings = {"allow": ["*"], "effect": "read", "idempotent": False, "confirm": False} | settings
         self.script = folder / "odd_server.py"
         self.script.write_bytes(SERVER.read_bytes())
-        self.settings = {"command": [sys.executable, str(self.script), behaviour, str(self.calls_file)]} | settings
+        started = {"command": [sys.executable, str(self.script), behaviour, str(self.calls_file)]}
+        self.settings = ({} if "url" in settings else started) | settings
         self.state = folder / "state"
         self.write_settings()
 
