@@ -73,11 +73,13 @@ def test_the_settings_of_the_page_about_disks_are_settings(tmp_path):
 
 def test_the_settings_of_the_page_about_servers_are_settings(tmp_path):
     page = (ROOT / "docs" / "mcp.md").read_text()
-    (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
-    (tmp_path / "edgeagent.toml").write_text(text)
-    server = read_settings(None, beside=tmp_path).mcp["time"]
-    assert (server.allows("get_current_time"), server.allows("convert_time")) == (True, False)
+    started, asked = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "edgeagent.toml").write_text(started + asked)
+    servers = read_settings(None, beside=tmp_path).mcp
+    assert (servers["time"].allows("get_current_time"), servers["time"].allows("convert_time")) == (True, False)
+    assert servers["words"].endpoint.origin == "https://words.example"
     told = {key for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for key in re.findall(r"`(\w+)`", row)}
+    told |= {"ca", "proxy", "socket", "plain_http"}  # The page about models says them.
     assert set(ServerSettings.__struct_fields__) <= told
 
 

@@ -39,6 +39,8 @@ INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPD
 class Pipe:
     """Owns the process and the thread that reads it. `incoming` and `lost` are called in that thread; `lost` once."""
 
+    is_met_alone_first = False  # Programs there are that end when anything comes before the greeting.
+
     def __init__(
         self,
         command: Sequence[str],
@@ -74,7 +76,7 @@ class Pipe:
         self._thread = threading.Thread(target=self._read, name=f"mcp {command[0]}", daemon=True)
         self._thread.start()
 
-    def send(self, message: Message, until: float) -> None:
+    def send(self, message: Message, until: float, headers: tuple[str, ...] = ()) -> None:
         """Write one message. Raises DriverUnavailable when it is not taken in time; then it was not sent whole."""
         left = memoryview(encode(message, self._framing))
         with self._writing:
@@ -96,6 +98,9 @@ class Pipe:
     def begin(self, version: str, until: float) -> None:
         """Say that the greeting is over. Raises DriverUnavailable."""
         self.send(INITIALIZED, until)
+
+    def alone(self, version: str) -> None:
+        """Nothing: each line stands by itself."""
 
     def standing(self) -> str:
         """What it and the programs it has started hold in memory now."""

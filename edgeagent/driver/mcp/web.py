@@ -50,6 +50,8 @@ EVENTS = "Accept: text/event-stream"
 class Web:
     """A `Wire`. Owns a thread, in which the connection is told what comes."""
 
+    is_met_alone_first = True
+
     def __init__(self, name: str, endpoint: Endpoint, connection: Connection) -> None:
         self._endpoint, self._connection = endpoint, connection
         self._transport = transport.Transport(name=f"mcp {name}")
@@ -59,14 +61,14 @@ class Web:
         self._is_ended = False
         self._standing_failures = 0
 
-    def send(self, message: Message, until: float) -> None:
+    def send(self, message: Message, until: float, headers: tuple[str, ...] = ()) -> None:
         """Send one. Raises DriverUnavailable after the end; what turns out later the connection is told."""
         wanted = message.id if isinstance(message, Request) else None
         method = message.method if isinstance(message, Request) else ""
         answer = Answer(wanted, self._connection.incoming, lambda a: self._posted(a, until + GRACE_S, method))
         if method == "initialize":
             answer.take = partial(self._greeted, answer)
-        self._post(message, answer, until + GRACE_S, is_sent_once=method in ONCE)
+        self._post(message, answer, until + GRACE_S, headers, is_sent_once=method in ONCE)
 
     def begin(self, version: str, until: float) -> None:
         """Speak this version, end the greeting, and listen to what it says by itself. Raises DriverUnavailable."""
@@ -78,6 +80,10 @@ class Web:
         if not answer.is_taken:
             raise DriverUnavailable(str(self._why(answer, "")))
         self._listen(b"", 0.0)
+
+    def alone(self, version: str) -> None:
+        """Speak this version, without a session."""
+        self._version = version
 
     def standing(self) -> str:
         """Where it is."""
@@ -102,8 +108,10 @@ class Web:
 
     # -- requests --------------------------------------------------------------------------------------------------
 
-    def _post(self, message: Message, answer: Answer, until: float, *, is_sent_once: bool = False) -> None:
-        headers = ("Content-Type: application/json", BOTH, *self._headers())
+    def _post(
+        self, message: Message, answer: Answer, until: float, said: tuple[str, ...] = (), *, is_sent_once: bool = False
+    ) -> None:
+        headers = ("Content-Type: application/json", BOTH, *self._headers(), *said)
         request = transport.Request(
             self._endpoint,
             "",

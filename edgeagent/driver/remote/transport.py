@@ -317,7 +317,7 @@ def _prepared(request: Request, clock: Callable[[], float]) -> Any:
     carried = [] if secret is None else [secret.sent(BEFORE[request.carries])]
     request.receiver.begun(secret)
     curl.setopt(pycurl.URL, endpoint.address(request.path))
-    curl.setopt(pycurl.HTTPHEADER, [*request.headers, "Expect:", *carried])
+    curl.setopt(pycurl.HTTPHEADER, [*map(_as_curl_header, request.headers), "Expect:", *carried])
     if request.body is not None:
         curl.setopt(pycurl.POST, 1)
         curl.setopt(pycurl.POSTFIELDS, request.body)
@@ -340,6 +340,12 @@ def _prepared(request: Request, clock: Callable[[], float]) -> Any:
     curl.setopt(pycurl.HEADERFUNCTION, lambda line: _header(request, line))
     curl.setopt(pycurl.WRITEFUNCTION, lambda piece: _piece(request, piece, clock))
     return curl
+
+
+def _as_curl_header(line: str) -> str:
+    """A header without a value is one to curl only with a semicolon; with a colon it would be taken out."""
+    name, _, value = line.partition(":")
+    return line if value.strip() else f"{name};"
 
 
 def _set_way(curl: Any, endpoint: Endpoint) -> None:

@@ -1,4 +1,4 @@
-"""The conformance suite of the protocol at a real server: its scenarios, what each came to, and the table in the docs.
+"""The protocol's conformance suite at a real server and with our client: what each scenario came to, and the tables.
 
 python -m tests.doors.mcp.suite [--page docs/mcp.md]
 """
@@ -11,12 +11,15 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.doors.http.serving import serving
 
 AGENT = Path(__file__).with_name("suite_agent.py")
+CLIENT = Path(__file__).parents[2] / "driver" / "mcp" / "suite_client.py"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "edgeagent" / "mcp"
 SUITE = CACHE / "conformance-0.2.0-alpha.12" / "node_modules" / ".bin" / "conformance"
 VERSIONS = ("2025-11-25", "2026-07-28")
@@ -85,14 +88,59 @@ def run(folder: Path, version: str) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
+CLIENT_REASONS = {
+    "elicitation-sep1034-client-defaults": "what a server asks of the user is declined",
+}
+"""Why a scenario for clients does not pass."""
+
+
+def client_scenarios(version: str) -> list[str]:
+    """The scenarios of a version for clients, but for logging in: a key is the operator's to give."""
+    said = _suite("list", "--client", "--spec-version", version)
+    named = [line.split()[1] for line in said.splitlines() if line.startswith("  - ") and "[extension]" not in line]
+    return [name for name in named if not name.startswith("auth/")]
+
+
+def run_client(folder: Path, version: str) -> dict[str, list[tuple[str, str]]]:
+    """Every such scenario: its checks, each with its status and what was wrong."""
+    found = {}
+    for name in client_scenarios(version):
+        (where := folder / name).mkdir()
+        _suite(
+            "client",
+            "--command",
+            f"{sys.executable} {CLIENT}",
+            "--scenario",
+            name,
+            "--spec-version",
+            version,
+            "-o",
+            where,
+        )
+        (file,) = where.rglob("checks.json")
+        found[name] = [(each["status"], str(each.get("errorMessage", ""))) for each in json.loads(file.read_text())]
+    return found
+
+
+def _suite(*given: str | Path) -> str:
+    running = node()
+    assert running is not None
+    environment = os.environ | {"PYTHONPATH": str(CLIENT.parents[3])}
+    command = [running, str(SUITE), *map(str, given)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=environment).stdout
+
+
 def failed(found: dict[str, list[tuple[str, str]]]) -> dict[str, str]:
     """The scenarios that did not pass, each with what was wrong first."""
     wrong = {name: [why for status, why in checks if status == "FAILURE"] for name, checks in found.items()}
     return {name: why[0] for name, why in wrong.items() if why}
 
 
-def table() -> str:
-    """The table of all scenarios."""
+Run = Callable[[Path, str], dict[str, list[tuple[str, str]]]]
+
+
+def table(run: Run, reasons: Mapping[str, str]) -> str:
+    """The table of all scenarios that are run so."""
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         for version in VERSIONS:
@@ -101,7 +149,7 @@ def table() -> str:
     rows = ["| scenario | " + " | ".join(VERSIONS) + " | |", "|---" * (len(VERSIONS) + 2) + "|"]
     for name in dict.fromkeys(each for version in VERSIONS for each in found[version]):
         said = [_came_to(found[version].get(name)) for version in VERSIONS]
-        rows.append(f"| `{name}` | {' | '.join(said)} | {REASONS.get(name, NOTES.get(name, ''))} |")
+        rows.append(f"| `{name}` | {' | '.join(said)} | {reasons.get(name, NOTES.get(name, ''))} |")
     return "\n".join(rows)
 
 
@@ -113,17 +161,17 @@ def _came_to(checks: list[tuple[str, str]] | None) -> str:
 
 
 def main() -> None:
-    """Print the table, or put it into a page."""
+    """Print the tables, or put them into a page."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--page", type=Path)
     page = parser.parse_args().page
-    made = table()
-    if page is None:
-        print(made)
-        return
-    begin, end = "<!-- suite: begin -->", "<!-- suite: end -->"
-    head, _, rest = page.read_text().partition(begin)
-    page.write_text(f"{head}{begin}\n{made}\n{end}{rest.partition(end)[2]}")
+    for name, made in (("suite", table(run, REASONS)), ("client suite", table(run_client, CLIENT_REASONS))):
+        if page is None:
+            print(made)
+            continue
+        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+        head, _, rest = page.read_text().partition(begin)
+        page.write_text(f"{head}{begin}\n{made}\n{end}{rest.partition(end)[2]}")
 
 
 if __name__ == "__main__":

@@ -144,6 +144,10 @@ def main():
     for line in sys.stdin:
         request = json.loads(line)
         match request.get("method"):
+            case "initialize" if BEHAVIOUR == "is newest":
+                write({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "no such method"}})
+            case "server/discover" if BEHAVIOUR == "is newest":
+                answer(request, {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
             case "initialize" if BEHAVIOUR == "speaks another version":
                 answer(request, {"protocolVersion": "1999-01-01", "capabilities": {}})
             case "initialize":

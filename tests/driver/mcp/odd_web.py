@@ -63,8 +63,12 @@ class Handler(BaseHTTPRequestHandler):
             case "initialize":
                 self.odd.sessions += 1
                 self.result(message, self.greeting(message), {"Mcp-Session-Id": self.session()})
+            case "server/discover" if self.odd.behaviour.startswith("stands alone"):
+                info = {"io.modelcontextprotocol/serverInfo": {"name": "odd", "version": "2"}}
+                found = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "_meta": info}
+                self.result(message, found)
             case "tools/list":
-                self.result(message, {"tools": [TOOL | {"description": self.odd.about}]})
+                self.result(message, {"tools": [TOOL | {"description": self.odd.about}, *self.more_tools()]})
             case "tools/call":
                 self.call(message)
             case _:
@@ -163,10 +167,34 @@ class Handler(BaseHTTPRequestHandler):
                 while time.monotonic() < until and not self.replies("mine"):
                     time.sleep(0.01)
                 self.event(self.said(message, self.replies("mine")[0]["result"]["action"]))
+            case "stands alone and asks" if "inputResponses" not in message["params"]:
+                asked = {"who": {"method": "elicitation/create", "params": {"message": "Who are you?"}}}
+                self.result(message, {"resultType": "input_required", "inputRequests": asked, "requestState": "7"})
+            case "stands alone and asks":
+                again = {key: message["params"][key] for key in ("inputResponses", "requestState")}
+                self.whole(200, self.said(message, json.dumps(again)))
+            case "stands alone and asks without end":
+                self.result(message, {"resultType": "input_required", "requestState": "again"})
+            case "stands alone and wants a model":
+                asked = {"model": {"method": "sampling/createMessage", "params": {}}}
+                self.result(message, {"resultType": "input_required", "inputRequests": asked})
             case "takes it and says nothing":
                 self.whole(202, None)
             case _:
                 self.whole(200, self.said(message, f"{text} is a word"))
+
+    def more_tools(self):
+        if self.odd.behaviour != "stands alone with headers":
+            return []
+        marked = {
+            "text": {"type": "string", "x-mcp-header": "Word"},
+            "deep": {"type": "boolean", "x-mcp-header": "Deep"},
+        }
+        wrong = {"text": {"type": "string", "x-mcp-header": "no header"}}
+        return [
+            {"name": "look_marked", "inputSchema": {"type": "object", "properties": marked}},
+            {"name": "look_wrong", "inputSchema": {"type": "object", "properties": wrong}},
+        ]
 
     def replies(self, message_id):
         return [m for _, _, m in self.odd.seen if m.get("id") == message_id and "method" not in m]

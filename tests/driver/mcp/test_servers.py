@@ -115,6 +115,13 @@ def test_an_old_server_is_spoken_to_in_its_version(case):
     assert "protocol 2024-11-05" in case("is old").look().about
 
 
+def test_a_version_without_a_greeting_is_spoken_where_there_is_no_other(case):
+    odd = case("is newest")
+    odd.approve()
+    assert "protocol 2026-07-28" in odd.look().about
+    assert values(odd.run(LOOK, "A word.")) == ["tide is a word"]
+
+
 def test_a_server_is_told_its_folders(case, tmp_path):
     odd = case("asks for folders", roots=[str(tmp_path / "notes")])
     odd.approve()

@@ -61,13 +61,64 @@ def test_session_and_version_are_in_each_request_after_the_greeting_and_the_end_
     running, server = odd("obeys")
     look(server)
     server.close()
-    first, *others = [headers for _, headers, _ in running.seen]
+    first, *others = [headers for _, headers, message in running.seen if message.get("method") != "server/discover"]
     assert "Mcp-Session-Id" not in first
     assert {(each["Mcp-Session-Id"], each["MCP-Protocol-Version"]) for each in others} == {("s-2", "2025-11-25")}
     assert len(running.of("DELETE")) == 1
 
 
 @pytest.mark.parametrize("behaviour", ["answers in events", "answers in events and lingers"])
+def test_one_that_knows_no_session_is_told_all_in_each_request(odd):
+    running, server = odd("stands alone")
+    assert look(server) == "tide is a word"
+    assert server.about().startswith("odd 2, protocol 2026-07-28")
+    server.close()
+    assert {verb for verb, _, _ in running.seen} == {"POST"}
+    for _, headers, message in running.seen:
+        assert headers["MCP-Protocol-Version"] == "2026-07-28"
+        assert headers["Mcp-Method"] == message["method"]
+        assert message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] == "2026-07-28"
+    assert {headers["Mcp-Name"] for headers in running.of("tools/call")} == {"look_up"}
+
+
+def test_one_that_could_not_say_that_its_tools_have_changed_is_asked_before_each_call(odd):
+    running, server = odd("stands alone")
+    look(server)
+    running.about = "Looks a word up, and sends it on."
+    with pytest.raises(DriverUnavailable, match="declares it otherwise than it was approved"):
+        look(server, "ebb")
+    assert running.calls == ["tide"]
+
+
+def test_an_argument_is_told_in_a_header_where_the_tool_wants_it(odd):
+    running, server = odd("stands alone with headers")
+    assert [each.name for each in server.offer()] == ["look_up", "look_marked"]
+    server.call("look_marked", {"text": "flut-höhe", "deep": True})
+    server.call("look_marked", {"text": ""})
+    first, second = running.of("tools/call")
+    assert (first["Mcp-Param-Word"], first["Mcp-Param-Deep"]) == ("=?base64?Zmx1dC1ow7ZoZQ==?=", "true")
+    assert (second["Mcp-Param-Word"], "Mcp-Param-Deep" in second) == ("", False)
+
+
+def test_a_question_in_the_place_of_an_answer_is_declined(odd):
+    _, server = odd("stands alone and asks")
+    assert look(server) == {"inputResponses": {"who": {"action": "decline"}}, "requestState": "7"}
+    assert any("asked the user for something" in note for note in server.take_notes())
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "why"),
+    [
+        ("stands alone and asks without end", "answered 8 times with a question"),
+        ("stands alone and wants a model", "it wants sampling/createMessage before it answers, which is not allowed"),
+    ],
+)
+def test_what_is_wanted_without_end_or_against_the_rules_ends_the_call(odd, behaviour, why):
+    _, server = odd(behaviour)
+    with pytest.raises(CommandFailed, match=why):
+        look(server)
+
+
 def test_an_answer_may_come_as_events(odd, behaviour):
     _, server = odd(behaviour)
     assert look(server) == "tide is a word"
