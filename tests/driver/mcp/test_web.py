@@ -67,7 +67,6 @@ def test_session_and_version_are_in_each_request_after_the_greeting_and_the_end_
     assert len(running.of("DELETE")) == 1
 
 
-@pytest.mark.parametrize("behaviour", ["answers in events", "answers in events and lingers"])
 def test_one_that_knows_no_session_is_told_all_in_each_request(odd):
     running, server = odd("stands alone")
     assert look(server) == "tide is a word"
@@ -119,6 +118,7 @@ def test_what_is_wanted_without_end_or_against_the_rules_ends_the_call(odd, beha
         look(server)
 
 
+@pytest.mark.parametrize("behaviour", ["answers in events", "answers in events and lingers"])
 def test_an_answer_may_come_as_events(odd, behaviour):
     _, server = odd(behaviour)
     assert look(server) == "tide is a word"
