@@ -14,6 +14,8 @@ from edgeagent.request.lexical import stem, stem_set, stems, weighted_texts, wor
 _POLARITY = ENGLISH.polarity
 _ON, _OFF = stem_set(_POLARITY.on), stem_set(_POLARITY.off)
 _NEUTRAL = stem_set(_POLARITY.neutral)
+_ENDS = stem_set(f"{ENGLISH.verbs.acts['stop']} {ENGLISH.verbs.acts['remove']}")
+_ARTICLES = frozenset(("the", "a", "an", "my", "your"))
 _SWITCHED_ON = ENGLISH.patterns.compiled("switched_on")
 _SWITCHED_OFF = ENGLISH.patterns.compiled("switched_off")
 
@@ -58,18 +60,39 @@ def is_neutral(name_words: frozenset[str]) -> bool:
 def is_opposite(tool: Tool, request: str) -> bool:
     """Whether the tool's name has the opposite of a word of the request, and the tool no word for what is asked."""
     named, asked = set(stems(tool.name)), set(stems(request))
-    against = {word for word in asked for other in OPPOSITES.get(word, ()) if other in named}
-    if _is_off(tool, request) or _is_in(tool, request):
+    if _is_off(tool, request) or _is_in(tool, request) or _is_ended(tool, request):
         return True
+    against = {word for word in asked for other in OPPOSITES.get(word, ()) if other in named}
     wanted = polarity_of(request)
-    if not against and wanted is not None and not named & (_ON if wanted else _OFF):
-        against = named & (_OFF if wanted else _ON)
-    if not against:
+    if not against and wanted is not None and not named & (_ON if wanted else _OFF) and named & (_OFF if wanted else _ON):
+        against = asked & (_ON if wanted else _OFF) or {"on" if wanted else "off"}
+    return bool(against) and not _does_both(tool, request, against)
+
+
+def _does_both(tool: Tool, request: str, against: Iterable[str]) -> bool:
+    """Whether the tool has a word for what is asked, though its name has the opposite."""
+    named, own = set(stems(tool.name)), _own(tool, request)
+    alike = {other for word in named for other in OPPOSITES.get(word, ())}
+    return bool(own & (alike | set(against))) or _says_on_and_off(tool)
+
+
+def _own(tool: Tool, request: str) -> set[str]:
+    """The stems of what the tool says of itself, beside what it takes over from the request."""
+    return {word for text, _ in weighted_texts(tool) if text != request for word in stems(text)}
+
+
+def _says_on_and_off(tool: Tool) -> bool:
+    return {"on", "off"} <= set(words_of(tool.description)) | {w for n in _properties(tool) for w in words_of(n)}
+
+
+def _is_ended(tool: Tool, request: str) -> bool:
+    """Whether what the tool is about is to end, and the tool ends nothing: "stop charging" is no wish to charge."""
+    said = [word for word in words_of(request) if word not in _ARTICLES]
+    ended = {stem(word) for one, word in pairwise(said) if stem(one) in _ENDS and word.endswith("ing")}
+    own = _own(tool, request)
+    if not ended & own or own & (_ENDS | _OFF | {other for word in ended for other in OPPOSITES.get(word, ())}):
         return False
-    own = {word for text, _ in weighted_texts(tool) if text != request for word in stems(text)}
-    told = set(words_of(tool.description)) | {word for name in _properties(tool) for word in words_of(name)}
-    does_both = bool(asked & own & (_ON | _OFF | OPPOSITES.keys())) or bool({"on", "off"} <= told)
-    return not does_both
+    return not _says_on_and_off(tool) and not any(is_neutral(frozenset(words_of(name))) for name in _properties(tool))
 
 
 def _is_off(tool: Tool, request: str) -> bool:

@@ -30,7 +30,8 @@ _EXCLUDED: Mapping[Act, frozenset[Act]] = {
 
 _POLITE = stem_set(ENGLISH.verbs.polite)
 _PARTICLES = word_set(ENGLISH.verbs.particles)
-"""Behind a verb they make another one of it: to check in is not to look. Nor is what starts brewing about starting."""
+"""Behind a verb they make another one of it: to check in is not to look. Nor is what starts brewing about starting;
+what stops brewing is about stopping."""
 
 
 def act_of(request: str) -> Act | None:
@@ -42,7 +43,7 @@ def act_of(request: str) -> Act | None:
         return None
     place = [stem(word) for word in spelled].index(told[0])
     behind = "".join(spelled[place + 1 : place + 2])
-    return None if behind in _PARTICLES or behind.endswith("ing") else act
+    return None if behind in _PARTICLES or (behind.endswith("ing") and act != "stop") else act
 
 
 def acts_of(tool: Tool) -> frozenset[Act]:
