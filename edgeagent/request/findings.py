@@ -30,6 +30,7 @@ from edgeagent.request.parts.options import named_options, switched, yes_or_no
 from edgeagent.request.parts.strange import strange_words
 from edgeagent.request.parts.units import UNITS
 from edgeagent.request.parts.words import ARTICLES, PREPOSITIONS, Word
+from edgeagent.request.polarity import ended_in
 from edgeagent.request.reading import OF_ITS_FORM, Pieces, Reading, fits, is_of_day, pieces_of
 from edgeagent.request.said import spelled_in, tongue_in
 from edgeagent.request.verbs import act_of, options_for
@@ -261,8 +262,9 @@ def _one(candidate: Candidate) -> _Finding:
 
 
 def _of_options(reading: Reading, argument: Argument) -> _Finding:
-    options = argument.schema["enum"]
-    named = named_options(options, reading.request) or options_for(act_of(reading.request), options)
+    options, ended = argument.schema["enum"], ended_in(reading.request)
+    named = [each for each in named_options(options, reading.request) if ended.isdisjoint(stems(each))]
+    named = named or options_for(act_of(reading.request), options)
     named = named or switched(options, reading.request)
     if named:
         return _Finding({"enum": named}, "named")

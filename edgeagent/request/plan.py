@@ -243,7 +243,7 @@ def _planned(request: str, asking: _Asking, held: Mapping[str, Any] = NOT_HELD, 
         chosen, evidence = _whole(request, chosen, evidence, tools)
     if not asking.is_open:
         return _of_one(PlannedCall(chosen.tools, evidence, chosen.scores))
-    if tools.excludes(chosen.tools[0], request):
+    if tools.excludes(chosen.tools[0], request) or tools.serves_nothing(request):
         return Plan(text=sentences_for(request).no_tool, scores=chosen.scores)
     weigh, told = asking.fitted.call.weights.log_odds, _told(chosen, evidence)
     scores = (*chosen.scores, (CALL_ODDS, round(weigh(told), 3)), (CALL_ODDS_NEEDED, asking.needed))

@@ -15,6 +15,7 @@ _POLARITY = ENGLISH.polarity
 _ON, _OFF = stem_set(_POLARITY.on), stem_set(_POLARITY.off)
 _NEUTRAL = stem_set(_POLARITY.neutral)
 _ENDS = stem_set(f"{ENGLISH.verbs.acts['stop']} {ENGLISH.verbs.acts['remove']}")
+_BOTH = frozenset(("on", "off"))
 _ARTICLES = frozenset(("the", "a", "an", "my", "your"))
 _SWITCHED_ON = ENGLISH.patterns.compiled("switched_on")
 _SWITCHED_OFF = ENGLISH.patterns.compiled("switched_off")
@@ -63,36 +64,37 @@ def is_opposite(tool: Tool, request: str) -> bool:
     if _is_off(tool, request) or _is_in(tool, request) or _is_ended(tool, request):
         return True
     against = {word for word in asked for other in OPPOSITES.get(word, ()) if other in named}
-    wanted = polarity_of(request)
-    if not against and wanted is not None and not named & (_ON if wanted else _OFF) and named & (_OFF if wanted else _ON):
-        against = asked & (_ON if wanted else _OFF) or {"on" if wanted else "off"}
+    if not against and (wanted := polarity_of(request)) is not None:
+        alike, unlike = (_ON, _OFF) if wanted else (_OFF, _ON)
+        is_against = bool(named & unlike) and not named & alike
+        against = asked & alike | {"on" if wanted else "off"} if is_against else against
     return bool(against) and not _does_both(tool, request, against)
 
 
 def _does_both(tool: Tool, request: str, against: Iterable[str]) -> bool:
     """Whether the tool has a word for what is asked, though its name has the opposite."""
-    named, own = set(stems(tool.name)), _own(tool, request)
-    alike = {other for word in named for other in OPPOSITES.get(word, ())}
-    return bool(own & (alike | set(against))) or _says_on_and_off(tool)
+    alike = {other for word in stems(tool.name) for other in OPPOSITES.get(word, ())}
+    own = _own(tool, request)
+    return bool(own & (alike | set(against))) or own >= _BOTH
 
 
 def _own(tool: Tool, request: str) -> set[str]:
     """The stems of what the tool says of itself, beside what it takes over from the request."""
-    return {word for text, _ in weighted_texts(tool) if text != request for word in stems(text)}
+    return {stem(word) for text, _ in weighted_texts(tool) if text != request for word in words_of(text)}
 
 
-def _says_on_and_off(tool: Tool) -> bool:
-    return {"on", "off"} <= set(words_of(tool.description)) | {w for n in _properties(tool) for w in words_of(n)}
+def ended_in(request: str) -> frozenset[str]:
+    """The stems of what the request wants ended: charging, where it says "stop charging"."""
+    said = [word for word in words_of(request) if word not in _ARTICLES]
+    return frozenset(stem(word) for one, word in pairwise(said) if stem(one) in _ENDS and word.endswith("ing"))
 
 
 def _is_ended(tool: Tool, request: str) -> bool:
     """Whether what the tool is about is to end, and the tool ends nothing: "stop charging" is no wish to charge."""
-    said = [word for word in words_of(request) if word not in _ARTICLES]
-    ended = {stem(word) for one, word in pairwise(said) if stem(one) in _ENDS and word.endswith("ing")}
-    own = _own(tool, request)
-    if not ended & own or own & (_ENDS | _OFF | {other for word in ended for other in OPPOSITES.get(word, ())}):
-        return False
-    return not _says_on_and_off(tool) and not any(is_neutral(frozenset(words_of(name))) for name in _properties(tool))
+    ended, own = ended_in(request), _own(tool, request)
+    undone = {other for word in ended for other in OPPOSITES.get(word, ())}
+    ends = own & ((_ENDS | _OFF | undone) - ended) or own >= _BOTH
+    return bool(ended & own) and not ends and not any(is_neutral(frozenset(words_of(n))) for n in _properties(tool))
 
 
 def _is_off(tool: Tool, request: str) -> bool:

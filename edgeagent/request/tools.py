@@ -67,6 +67,12 @@ class Tools:
         """Whether the tool only does what does not serve the request, or the opposite of it."""
         return excludes(act_of(request), self.acts[name]) or is_opposite(self.by_name[name], request)
 
+    def serves_nothing(self, request: str) -> bool:
+        """Whether all tools of which the words speak serve it as little as one does that does the opposite."""
+        told = [name for name, score in self.lexicon.scores(request, self.by_name) if score > 0]
+        is_against = any(is_opposite(self.by_name[name], request) for name in told)
+        return is_against and all(self.excludes(name, request) for name in told)
+
     def begins_with(self, request: str, name: str) -> bool:
         """Whether the first word that says something, as a command does, is one of the tool's."""
         return self.lexicon.has(name, next(iter(stems(request)), ""))
