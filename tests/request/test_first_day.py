@@ -169,7 +169,7 @@ def test_what_is_said_is_what_is_called(said: str, tools: Tools, called: str, ar
     ("said", "tools", "told"),
     [
         ("Set the voltage to 40 on channel 2", SUPPLY, "volts must be from 0 to 32."),
-        ("Put 33 V on channel one", SUPPLY, "volts must be from 0 to 32."),
+        ("Set channel 1 to 33 V", SUPPLY, "volts must be from 0 to 32."),
         ("Measure channel three", SUPPLY, "channel must be from 1 to 2."),
         ("Put 5 volts on channel 1 with a limit of 5 A", SUPPLY, "limit amps must be from 0 to 3."),
         ("Block the tv for 2 hours", ROUTER, "What is 2 hours for?"),
@@ -180,6 +180,12 @@ def test_what_does_not_fit_or_is_not_said_is_told_and_nothing_is_called(said: st
     by_words, judged = plans(said, tools)
     assert (by_words.calls, by_words.text) == ((), told)
     assert judged.calls == ()
+
+
+def test_a_voltage_beyond_the_supply_s_is_never_made_another() -> None:
+    for planned in plans("Put 33 V on channel one", SUPPLY):
+        assert planned.calls == ()
+        assert planned.text
 
 
 @pytest.mark.parametrize("said", ["What is channel 1 drawing?", "What is on channel 1?", "Is channel 1 at 5 volts?"])
