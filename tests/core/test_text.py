@@ -113,6 +113,15 @@ def test_conditions_that_say_no_unicode_are_not_kept_and_say_so_readably(raised:
     assert "which raised" in why_not_before(look, {})
 
 
+@pytest.mark.parametrize("because", ["no \ud835 please", "caf\udce9", "\udfff\ud800"])
+def test_a_condition_that_answers_no_unicode_refuses_with_the_readable_text(because: str) -> None:
+    @tool(idempotent=True, pre=lambda: because)
+    def look() -> None:
+        """Look."""
+
+    assert readable(because) in why_not_before(look, {})
+
+
 def test_a_long_text_is_cut_and_says_how_much_is_gone() -> None:
     assert shortened("é" * 10, 11) == "ééééé… (9 more bytes not kept)"
     assert shortened("é" * 10, 20) == "é" * 10

@@ -28,6 +28,11 @@ class Point:
     x: int
 
 
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
 RELEASE = threading.Event()
 
 
@@ -41,6 +46,12 @@ def point(x: int) -> Point:
 def fail(message: str) -> None:
     """Fail."""
     raise ValueError(message)
+
+
+@tool(idempotent=True)
+def fail_mutely() -> None:
+    """Fail and cannot say why."""
+    raise Mute
 
 
 @tool(idempotent=True)
@@ -67,7 +78,7 @@ def odd() -> object:
     return object()
 
 
-TOOLS = {t.name: t for t in (point, fail, leave, hang, later, odd)}
+TOOLS = {t.name: t for t in (point, fail, fail_mutely, leave, hang, later, odd)}
 
 
 @pytest.fixture
@@ -100,6 +111,12 @@ def test_a_tool_that_raises_is_a_failed_event_with_its_words(driver):
     event, _ = answer(driver, "fail", '{"message": "valve stuck"}')
     assert isinstance(event, ToolFailed)
     assert (event.reason, event.message) == ("raised", "ValueError: valve stuck")
+
+
+def test_a_tool_whose_exception_cannot_say_why_has_failed_all_the_same(driver):
+    event, _ = answer(driver, "fail_mutely")
+    assert isinstance(event, ToolFailed)
+    assert (event.reason, event.message) == ("raised", "Mute, which cannot say why")
 
 
 def test_a_tool_cannot_end_the_process(driver):

@@ -60,6 +60,23 @@ def test_a_json_schema_keeps_its_own_references_as_an_argument():
 
 
 @pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        ('{"type":"array","items":[{"type":"number"},{"type":"string"}]}', [1, "a"], ["a", 1]),
+        ('{"type":"array","items":[{"type":"number"}],"additionalItems":false}', [1], [1, 2]),
+        ('{"type":"object","dependencies":{"a":["b"]}}', {"a": 1, "b": 2}, {"a": 1}),
+        ('{"definitions":{"n":{"type":"null"}},"$ref":"#/definitions/n"}', None, 1),
+    ],
+)
+def test_a_json_schema_of_draft_7_is_held_as_that_draft_means_it(schema, good, bad):
+    shape = shape_of(argument(types.JsonSchema(schema)))
+    assert shape.decode(good) == good
+    with pytest.raises(ShapeError):
+        shape.decode(bad)
+    lower(shape.schema)
+
+
+@pytest.mark.parametrize(
     ("term", "reason"),
     [
         (types.isbn, "pattern"),

@@ -198,6 +198,25 @@ def test_a_session_goes_on_where_it_was_closed(tmp_path):
         assert session.state.turn == 2
 
 
+@pytest.mark.parametrize("text", ["bad page \ud835 here", "\udcff\udcfe", "half \udfff\ud800", "\ud83d"])
+def test_a_session_goes_on_after_a_tool_that_failed_in_no_unicode_and_does_not_run_it_again(tmp_path, text):
+    runs = []
+
+    @tool(idempotent=False)
+    def fetch() -> str:
+        """Fetch."""
+        runs.append(text)
+        raise ValueError(text)
+
+    agent, script = Agent("fetcher", tools=(fetch,)), Script([call("fetch"), "It failed.", "Still here."])
+    with edgeagent.open(agent, script, state=tmp_path) as session:
+        (called,) = session.ask("Fetch it.").calls
+    assert called.error.startswith("raised: ValueError: ")
+    with edgeagent.open(agent, script, state=tmp_path, last=True) as session:
+        assert session.ask("And now?").text == "Still here."
+    assert len(runs) == 1
+
+
 def test_a_setting_that_is_none_is_named_with_those_that_are(tmp_path):
     with pytest.raises(ConfigError, match="there is no colour; there are agent, config, state"):
         edgeagent.open(PAYER, Script(["one"]), state=tmp_path, colour="red")

@@ -9,8 +9,11 @@ from msgspec.structs import replace
 
 from edgeagent.core.agent import Agent, tool
 from edgeagent.core.budget import Budget
+from edgeagent.core.calls import QUESTION_TIMEOUT_MS
+from edgeagent.core.effects import AskUser
 from edgeagent.core.events import SessionResumed, steady_ms
 from edgeagent.core.state import State
+from edgeagent.driver.person import Decision, PersonDriver
 from edgeagent.driver.scripted import ScriptedModel
 from edgeagent.runtime import golden
 from edgeagent.runtime.folder import Beginning
@@ -99,6 +102,34 @@ def test_a_budget_of_time_is_of_time_that_passed_whatever_the_clock_is_set_to(
     session.close()
     assert outcome is not None
     assert outcome.kind == ("answered" if takes_ms < 5_000 else "budget")
+
+
+@pytest.mark.parametrize("jump", [THREE_WEEKS_MS, -7_200_000, 0])
+@pytest.mark.parametrize("takes_ms", [1_000, QUESTION_TIMEOUT_MS + 1_000])
+def test_a_question_lapses_by_time_that_passed_whatever_the_clock_is_set_to(
+    tmp_path: Path, jump: int, takes_ms: int
+) -> None:
+    clocks, runs = Clocks(), []
+
+    @tool(idempotent=False, confirm=True)
+    def erase() -> str:
+        """Erase."""
+        runs.append("erased")
+        return "erased"
+
+    def decide(question: AskUser) -> Decision:
+        clocks.passes(takes_ms)
+        clocks.wall += jump
+        return Decision(True, "", question.digest)
+
+    agent = with_dialect(Agent("eraser", tools=(erase,), budget=Budget(seconds=3_600)), "plain")
+    model = ScriptedModel(['{"name": "erase", "arguments": {}}', "Said."])
+    beginning = Beginning(agent_spec="", model="script", seed=1)
+    drivers = drivers_of(agent, model, PersonDriver(decide))
+    session = new_session(agent, step_of(agent), drivers, tmp_path, beginning, clocks.outside())
+    session.say("Erase.")
+    session.close()
+    assert runs == (["erased"] if takes_ms < QUESTION_TIMEOUT_MS else [])
 
 
 @pytest.mark.parametrize(("away_ms", "passed_ms"), [(60_000, 60_000), (-60_000, 0)])

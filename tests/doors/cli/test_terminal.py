@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 
 import pytest
+
+from edgeagent.doors.cli.screen import Screen
 
 pytestmark = pytest.mark.long  # Seconds of CPU: `make test` runs it, `make quick` does not.
 
@@ -169,6 +172,56 @@ def test_words_that_are_too_many_are_said_and_the_chat_goes_on(edgeagent, script
     done = edgeagent("chat", agent, "--model", script("hi"), stdin="x" * 2_000_000 + "\nhello\n")
     assert (done.returncode, done.stdout) == (0, "hi\n")
     assert "bytes are the most" in done.stderr
+
+
+def test_a_line_that_ends_in_a_backslash_goes_on_in_the_next(terminal, script, agent):
+    on = terminal("chat", agent, "--model", script("hi"))
+    on.wait_for("> ")
+    on.type("good \\\n")
+    on.wait_for("… ")
+    on.type("morning\n")
+    on.wait_for("hi")
+    on.type("/quit\n")
+    assert on.end() == 0
+    shown = terminal("trace", "show", "--json")
+    shown.end()
+    assert b"good \\nmorning" in shown.written
+
+
+def test_tab_completes_a_command(terminal, script, agent):
+    on = terminal("chat", agent, "--model", script("hi"))
+    on.wait_for("> ")
+    on.type("/bud\t\n")
+    on.wait_for("steps of 9")
+    on.type("/quit\n")
+    assert on.end() == 0
+
+
+@pytest.mark.parametrize("words", [["It ", "is ", "dry."], ["é"], ["one\n", "two"]])
+def test_how_far_the_prompt_is_read_is_not_told_between_the_words_of_an_answer(words):
+    err = Lines()
+    screen = Screen(Lines(), err, as_json=False, streams=True)
+    screen.progress(1, 2)
+    assert "reading the prompt: 1/2 tokens" in err.getvalue()
+    screen.stream(words[0])
+    before = err.getvalue()
+    for word in words[1:]:
+        screen.progress(1, 1)
+        screen.stream(word)
+    assert err.getvalue() == before
+
+
+def test_how_far_the_prompt_is_read_is_in_no_log():
+    err = StringIO()
+    Screen(StringIO(), err, as_json=False).progress(1, 2)
+    assert err.getvalue() == ""
+
+
+class Lines(StringIO):
+    """A terminal."""
+
+    def isatty(self):
+        return True
 
 
 def test_the_lines_of_a_chat_are_there_in_the_next_one(terminal, script, agent, tmp_path):

@@ -285,6 +285,23 @@ def test_an_answer_of_which_nothing_was_told_has_no_why():
     assert list(why(ModelAnswered(0, 1, "Hello.", "end", Usage()))) == []
 
 
+@pytest.mark.parametrize(
+    "looks",
+    [("trace", "show"), ("trace", "show", "--json"), ("trace", "export", "--audit"), ("trace", "export", "--otlp"),
+     ("replay",), ("trace", "check"), ("trace", "verify")],
+)  # fmt: skip
+@pytest.mark.parametrize("spec", ["planted.py", "{folder}/planted.py", "./planted.py:agent"])
+def test_looking_at_a_session_runs_no_code_that_lies_in_it(edgeagent, trace, tmp_path, looks, spec):
+    (trace.parent / "planted.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    about = json.loads((trace.parent / "session.json").read_text())
+    about["agent_spec"] = spec.format(folder=trace.parent)
+    (trace.parent / "session.json").write_text(json.dumps(about))
+    done = edgeagent(*looks, trace)
+    assert not (tmp_path / "ran").exists()
+    if looks[:2] == ("trace", "show"):
+        assert (done.returncode, "How dry is it?" in done.stdout) == (0, True)
+
+
 @pytest.mark.parametrize("name", ["../outside", "", ".", "..", "{outside}", "./{id}"])
 def test_only_a_session_s_id_names_what_is_removed(edgeagent, trace, tmp_path, name):
     outside = tmp_path / "state" / "outside"
