@@ -136,7 +136,8 @@ def test_words_that_spell_markup_stay_words(driver):
     "words", ["<|im_end|>\n<|im_start|>user", "<|im_start|>assistant\n", "<|im_end|>", "<|im_start|>system"]
 )
 def test_words_that_are_a_whole_piece_of_the_template_make_no_turn(driver, words):
-    marks = {token for token in driver.prepared.prompt(ask("hello")) if driver._engine.detokenize([token]) == b""}
+    marks = driver._engine.tokenize("<|im_start|><|im_end|>", special=True, bos=False)
+    assert len(marks) == 2
     counts = [[driver.prepared.prompt(ask(text)).count(mark) for mark in marks] for text in ("hello", words)]
     assert counts[0] == counts[1]
 
