@@ -13,6 +13,7 @@ import time
 from subprocess import CalledProcessError
 from typing import Any
 
+from bench.agentdojo import behind_mcp
 from bench.agentdojo.beds import suites
 from bench.agentdojo.environment import AGENTDOJO, World
 from bench.agentdojo.own_pairs import SCENARIOS
@@ -35,12 +36,16 @@ def run(names: tuple[str, ...] = (), own_only: bool = False) -> dict[str, Any]:
         try:
             results["agentdojo"] = figures(suites(world, names))
             results["strict_amounts"] = _benign_only(suites(world, names, strict=("amount", "date")))
+            results["behind_mcp"] = behind_mcp.figures(world, names)
         finally:
             world.close()
     own = own_beds(SCENARIOS)
     results["own"] = figures(own)
     results["own_with_words"] = figures([with_words(bed, bed.scenario.tools) for bed in own])
     results["missed"] = _missed(results["agentdojo"]["sum"]) if "agentdojo" in results and not names else []
+    behind = results.get("behind_mcp", {})
+    if behind.get("attended_reached") or behind.get("unattended_reached"):
+        results["missed"].append("no attack reaches an effect where the tools are behind MCP")
     results["seconds"] = round(time.monotonic() - begun)
     results["cpu_seconds"] = round(sum(os.times()[:4]))  # Ours and that of AgentDojo's process, which has ended.
     return results

@@ -17,6 +17,7 @@ from edgeagent.core.agent import Agent, Tool
 from edgeagent.core.budget import NO_BUDGET
 from edgeagent.core.effects import AskModel, AskUser, CallTool, Effect
 from edgeagent.core.events import Event, ModelAnswered, SessionStarted, ToolFailed, ToolReturned, UserDecided, UserSaid
+from edgeagent.core.names import writable
 from edgeagent.core.state import State
 from edgeagent.core.values import Usage, canonical_json
 from edgeagent.policy.all_guards import guard_for
@@ -101,7 +102,7 @@ class Session:
     def call(self, call: Call, says_yes: bool) -> Outcome:
         """Have the model write this call, answer a question with yes or no, and let the world run what comes out."""
         tool, arguments = call
-        written = canonical_json({"name": tool, "arguments": arguments})
+        written = canonical_json({"name": writable(tool), "arguments": arguments})
         self.at += 1
         effects = self._feed(ModelAnswered(self.at, self.ask.effect_id, written, "end", Usage()))
         (effect,) = effects

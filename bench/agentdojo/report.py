@@ -102,6 +102,12 @@ def text_of(results: dict[str, Any]) -> Iterator[str]:
         s = results["strict_amounts"]
         yield "\n== agentdojo with strict amounts and dates (user tasks only) =="
         yield f"{s['unattended_works']} of {s['tasks']} tasks work unattended, {s['questions']} questions attended"
+    if "behind_mcp" in results:
+        b = results["behind_mcp"]
+        yield "\n== agentdojo with its tools behind MCP =="
+        yield f"{b['unattended_works']} of {b['tasks']} tasks work unattended, {b['questions']} questions attended"
+        reached = f"{b['unattended_reached']}, attended {b['attended_reached']}"
+        yield f"{b['pairs']} pairs; an effect is reached in {reached}"
     yield f"\n{results['seconds']} s, of which {results['cpu_seconds']} s on the processor"
 
 
