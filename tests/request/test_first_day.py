@@ -194,6 +194,13 @@ def test_a_question_about_a_channel_only_measures(said: str) -> None:
         assert {name for name, _ in calls_of(planned)} <= {"measure"}
 
 
+@pytest.mark.parametrize("said", ["Turn off the lights", "Switch the lights off", "Dim the lamp", "Dim a radio"])
+@pytest.mark.parametrize("tools", [SUPPLY, ROUTER, CAR], ids=["supply", "router", "car"])
+def test_what_no_tool_is_about_is_done_by_none(said: str, tools: Tools) -> None:
+    for planned in plans(said, tools):
+        assert planned.calls == ()
+
+
 # -- to end what a tool does ---------------------------------------------------------------------------------------
 
 

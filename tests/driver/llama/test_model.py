@@ -321,5 +321,32 @@ def test_a_person_is_told_in_their_words_how_a_result_is_read_on(driver):
     assert event.text.endswith("(9 of 17 characters left out; mit „Lies weiter“ kommt der Rest)")
 
 
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        ("31.5", "read sensor: 31.5"),
+        ('{"error":"no answer"}', "read sensor did not work: no answer"),
+        ('"{{r}}"', "{{r}}"),
+    ],
+)
+def test_what_came_of_a_call_is_said_without_the_model(driver, result, said):
+    call = '{"name": "read_sensor", "arguments": {"sensor": "soil_moisture"}}'
+    messages = (
+        Message("user", "How dry is it?"),
+        Message("assistant", call),
+        Message("tool", result, tool="read_sensor"),
+    )
+    event = answer(driver, ask(messages=messages, choice="either"))
+    assert (event.text, event.usage.evaluated) == (said, 0)
+    assert event.usage.forced == event.usage.completion
+
+
+@pytest.mark.parametrize("said", ["Turn off the lights", "Write me a Python program.", "Print the log of today"])
+def test_what_is_said_where_no_tool_serves_are_no_words_of_the_model(driver, said):
+    event = answer(driver, ask(said, choice="either"))
+    assert event.text.startswith(("None of my tools does that.", "I am not sure that is wanted. Shall I "))
+    assert event.usage.forced == event.usage.completion
+
+
 def test_words_have_no_confidence(driver):
     assert answer(driver, ask("Tell me a joke.", choice="either")).confidence == ()
